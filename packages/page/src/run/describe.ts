@@ -10,7 +10,8 @@ import { MemoryReader } from './describe-memory.js';
 import type { ReplicaView, View } from './view.js';
 
 export function describeWorld(world: World, narrator: Narrator, events: number): View {
-  const { plan, replicas, clients } = world;
+  const { plan, replicas, clients, fabric } = world;
+  const { tornPercent } = fabric.weather;
   const memory = new MemoryReader(world, narrator);
   const nameOf = (participant: number): string =>
     narrator.name(replicas[participant] ?? clients[participant - replicas.length]);
@@ -19,12 +20,13 @@ export function describeWorld(world: World, narrator: Narrator, events: number):
     timeUs: world.nowUs,
     parents: plan.parents,
     replicasPerGroup: plan.sizes.replicas,
+    tornPercent,
     facts: [
       ['seed', String(plan.seed)],
       ['order', plan.order],
       ['memory', plan.memory],
       ['durability', plan.durability?.mode ?? 'none'],
-      ['torn writes', `${world.fabric.weather.tornPercent} %`],
+      ['torn writes', `${tornPercent} %`],
     ],
     replicas: replicas.map((host) => describeReplica(host, world, narrator, memory)),
     clients: clients.map((host) => ({

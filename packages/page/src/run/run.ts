@@ -82,9 +82,9 @@ export class Run {
     this.story.push({ events: this.events, timeUs: this.world.nowUs, text });
   }
 
-  /** Run the next event. Returns false if there is none. */
+  /** Run the next event. Returns false if there is none: the run is over, or everybody is down or paused. */
   advance(): boolean {
-    if (this.isOver) return false;
+    if (this.isOver || this.world.isIdle) return false;
     this.events++;
     this.guard(() => {
       if (this.course === undefined) this.world.advance();
@@ -126,17 +126,21 @@ export class Run {
   act(command: string): string | undefined {
     if (this.isOver) return 'the run is over';
     const told = this.story.length;
-    try {
-      this.commands.run(command);
-    } catch (error) {
-      if (error instanceof Complaint) return error.message;
-      throw error;
-    }
-    this.narrator.catchUp();
+    let complaint: string | undefined;
+    this.guard(() => {
+      try {
+        this.commands.run(command);
+      } catch (error) {
+        if (!(error instanceof Complaint)) throw error;
+        complaint = error.message;
+        return;
+      }
+      this.narrator.catchUp();
+      if (this.story.length === told) this.tell(command);
+    });
     this.narrator.take();
-    if (this.story.length === told) this.tell(command);
     this.states = this.statesOf();
-    return undefined;
+    return complaint;
   }
 
   /** Faults of the plan have no line of their own. */

@@ -86,6 +86,8 @@ export interface View {
   readonly timeUs: number;
   readonly parents: readonly number[];
   readonly replicasPerGroup: number;
+  /** The share of writes that land in pieces. */
+  readonly tornPercent: number;
   readonly facts: readonly (readonly [name: string, value: string])[];
   readonly replicas: readonly ReplicaView[];
   readonly clients: readonly ClientView[];

@@ -42,23 +42,25 @@ export class Player {
 
   /** Begin another run, and go to where its link says. Returns false if that is not possible. */
   async open(link: RunLink): Promise<boolean> {
-    this.ways++;
+    const way = ++this.ways;
     this.complaint.value = undefined;
     this.busy.value = 0;
+    let subject: Subject;
     try {
-      this.subject = await loadSubject(link.mutation);
-      new this.subject.Run(link);
+      subject = await loadSubject(link.mutation);
+      new subject.Run(link);
     } catch (error) {
       this.complaint.value = (error as Error).message;
       this.busy.value = undefined;
       return false;
     }
+    if (way !== this.ways) return false;
+    this.subject = subject;
     this.link.value = link;
     this.deeds = [...link.deeds];
     this.changes = NO_CHANGES;
     this.rewind();
-    await this.goTo(link.events);
-    return true;
+    return this.goTo(link.events);
   }
 
   private rewind(): void {
@@ -106,13 +108,12 @@ export class Player {
   }
 
   /** Find the visible changes in the last events before this one. Returns false if the user did something else meanwhile. */
-  private lookBack(to: number): Promise<boolean> {
+  private async lookBack(to: number): Promise<boolean> {
     const from = Math.max(0, to - LOOK_BACK_EVENTS);
     const events: number[] = [];
     let digest = '';
     let lines = 0;
-    this.changes = { from, to, events };
-    return this.go((run) => {
+    const isDone = await this.go((run) => {
       if (run.events < from) return false;
       const now = run.events < to ? digestOf(run.view()) : digest;
       if (run.events > from && (now !== digest || run.story.length !== lines)) {
@@ -122,6 +123,8 @@ export class Player {
       lines = run.story.length;
       return run.events >= to;
     }, true);
+    if (isDone) this.changes = { from, to, events };
+    return isDone;
   }
 
   /** Go on, or back, by one event. */
@@ -147,14 +150,14 @@ export class Player {
     let told = this.run!.story.length;
     let isTold = false;
     const fromUs = this.run!.timeUs;
-    await this.go((run) => {
+    const isDone = await this.go((run) => {
       for (; told < run.story.length; told++) {
         const { text } = run.story[told];
         isTold ||= text.startsWith(words) && !/^\w/.test(text.slice(words.length));
       }
       return isTold || run.timeUs - fromUs > UNTIL_US_MAX;
     });
-    if (!isTold) this.complaint.value = `It does not happen: ${words}.`;
+    if (isDone && !isTold) this.complaint.value = `It does not happen: ${words}.`;
     return isTold;
   }
 
@@ -217,28 +220,30 @@ export class Player {
     const { run } = this;
     if (run === undefined) return false;
     this.ways++;
-    this.changes = NO_CHANGES;
-    this.deeds = this.deeds.filter(({ afterEvents }) => afterEvents <= run.events);
-    let complaint: string | undefined;
+    this.complaint.value = undefined;
     for (const command of commands) {
-      complaint = run.act(command);
-      if (complaint !== undefined) break;
+      const complaint = run.act(command);
+      if (complaint !== undefined) {
+        this.complaint.value = complaint;
+        break;
+      }
+      this.changes = NO_CHANGES;
+      this.deeds = this.deeds.filter(({ afterEvents }) => afterEvents <= run.events);
       this.deeds.push({ afterEvents: run.events, command });
+      this.nextDeed = this.deeds.length;
     }
-    this.nextDeed = this.deeds.length;
-    this.complaint.value = complaint;
     this.show();
-    return complaint === undefined;
+    return this.complaint.value === undefined;
   }
 
   /** Undo what was done last. */
   async undo(): Promise<void> {
-    const last = this.deeds.at(-1);
+    const last = this.deeds.pop();
     if (last === undefined) return;
-    this.deeds.pop();
+    const events = Math.min(this.events, last.afterEvents);
     this.changes = NO_CHANGES;
     this.rewind();
-    await this.goTo(last.afterEvents);
+    await this.goTo(events);
   }
 
   private show(): void {

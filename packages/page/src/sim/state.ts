@@ -151,25 +151,27 @@ export async function previousStop(): Promise<void> {
   if (await player.open(ownRun(at.tour.cluster))) await travelTo(at.tour, 0, at.stop - 1);
 }
 
-/** Go to a stop of a tour. @param from  the first stop whose moves are to be done */
+/** Go to a stop of a tour, unless the user does something else meanwhile. @param from  the first stop whose moves are to be done */
 async function travelTo(travelled: Tour, from: number, stop: number): Promise<void> {
+  const { stops } = travelled;
+  const moves = stops.slice(from, stop + 1).flatMap((each) => each.moves ?? []);
   isTravelling.value = true;
   tour.value = { tour: travelled, stop };
   if (from === 0) await player.untilLed();
-  for (const { moves = [] } of travelled.stops.slice(from, stop + 1)) {
-    for (const move of moves) await travel(move);
-  }
-  const { look } = travelled.stops[stop];
+  for (const move of moves) if (!(await travel(move))) break;
+  const { look } = stops[stop];
   if (look !== undefined) selected.value = look;
   isTravelling.value = false;
 }
 
-async function travel(move: Move): Promise<void> {
-  if ('act' in move) player.act(...move.act);
-  else if ('until' in move) await player.until(move.until);
-  else if ('steps' in move) for (let i = 0; i < move.steps; i++) await player.step();
-  else if ('judge' in move) askJudge();
-  else await player.untilQuiet();
+/** Returns false if it was not possible, or if the user has done something else. */
+async function travel(move: Move): Promise<boolean> {
+  if ('act' in move) return player.act(...move.act);
+  if ('until' in move) return player.until(move.until);
+  if ('untilQuiet' in move) return player.untilQuiet();
+  if ('judge' in move) askJudge();
+  else for (let i = 0; i < move.steps; i++) if (!(await player.step())) return false;
+  return true;
 }
 
 // --- deeds --------------------------------------------------------------------------------------
@@ -224,10 +226,8 @@ export function onLink(deed: LinkDeed): void {
 
 /** From now on all writes are torn, or none is. */
 export function toggleTearing(): void {
-  const isTorn = player.view.value?.facts.some(
-    ([name, value]) => name === 'torn writes' && value !== '0 %',
-  );
-  player.act(`weather torn=${isTorn ? 0 : 100}`);
+  const { tornPercent } = player.view.value ?? { tornPercent: 0 };
+  player.act(`weather torn=${tornPercent > 0 ? 0 : 100}`);
 }
 
 export function selectNext(by: number): void {
