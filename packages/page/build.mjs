@@ -25,6 +25,7 @@ const errata = new URL('../../docs/paper-errata.md', import.meta.url);
 
 rmSync(`${here}dist`, { recursive: true, force: true });
 await buildView('sim');
+copyFileSync(`${here}src/sim/icon.svg`, `${here}dist/sim/icon.svg`);
 await buildView('live');
 await buildSubject('protocol', 'dist/sim', []);
 for (const [name, { edits }] of Object.entries(HOLES)) {

@@ -1,5 +1,8 @@
 /** The simulator in a real browser, opened from disk. */
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser } from 'playwright-core';
@@ -11,8 +14,22 @@ import type { BySeed } from 'tram-lab/dist/sim/mutations/mutation.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TOURS } from '../src/sim/tours.js';
 import { timeText } from '../src/sim/words.js';
-import { describeInBrowser, findBarriers, launchBrowser, NARROW, takePicture } from './browser.js';
+import {
+  describeInBrowser,
+  findBarriers,
+  launchBrowser,
+  NARROW,
+  takePicture,
+  watchErrors,
+} from './browser.js';
 import { eventsOf, fragmentOf, openSim, press, settled, stateOf } from './sim-page.js';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.svg': 'image/svg+xml',
+};
 
 const STEP = 'ArrowRight';
 const BACK = 'ArrowLeft';
@@ -144,6 +161,25 @@ describeInBrowser('in a browser', () => {
       expect(time).toContain(timeText(world.nowUs));
       await page.close();
     });
+  });
+
+  it('runs from a web server too', async () => {
+    const folder = fileURLToPath(new URL('../dist/sim/', import.meta.url));
+    const server = createServer((request, response) => {
+      const path = new URL(request.url!, 'http://localhost').pathname;
+      response.writeHead(200, { 'content-type': TYPES[extname(path)] });
+      response.end(readFileSync(join(folder, path)));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const page = await browser.newPage();
+    const errors = watchErrors(page);
+    const { port } = server.address() as AddressInfo;
+    await page.goto(`http://127.0.0.1:${port}/index.html#${drawn(4, { mutation: 'H4' })}`);
+    await settled(page);
+    await press(page, STEP);
+    expect(errors).toEqual([]);
+    await page.close();
+    server.close();
   });
 
   describe('a hole', () => {

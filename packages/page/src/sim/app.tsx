@@ -6,7 +6,7 @@ import { Guide } from './guide.js';
 import { Inspector } from './inspector.js';
 import { ACTIONS } from './keys.js';
 import { KINDS, Picture } from './picture.js';
-import { announcement, player } from './state.js';
+import { announcement, player, showsTable } from './state.js';
 import { StateTable } from './state-table.js';
 import { Story } from './story.js';
 import { VerdictPanel } from './verdict.js';
@@ -33,8 +33,14 @@ export function App() {
       </header>
       <main>
         <div class="left">
-          <Picture />
-          <Legend />
+          {showsTable.value ? (
+            <StateTable />
+          ) : (
+            <>
+              <Picture />
+              <Legend />
+            </>
+          )}
           {complaint !== undefined && (
             <p class="complaint" role="alert">
               {complaint}
@@ -48,7 +54,7 @@ export function App() {
               <LinkBar />
             </div>
           </div>
-          <StateTable />
+          {!showsTable.value && <StateTable />}
         </div>
         <aside class="right" aria-label="Details">
           <Guide />

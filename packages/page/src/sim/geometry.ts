@@ -50,7 +50,7 @@ export function layOut(view: View, room: number): Geometry {
       y: top + depth * (groupHeight + ROW_GAP),
     })),
     clients: view.clients.map((_, i) => ({
-      x: (width - BULGE - clientsWidth) / 2 + i * (CLIENT_WIDTH + CLIENT_GAP),
+      x: Math.max(MARGIN, (width - BULGE - clientsWidth) / 2) + i * (CLIENT_WIDTH + CLIENT_GAP),
       y: MARGIN,
     })),
     groupWidth,

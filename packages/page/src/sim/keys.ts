@@ -108,7 +108,7 @@ export const ACTIONS = {
   mend: a('Break', 'e', 'Mend the link', () => onLink('mend')),
   tear: a('Break', 'w', 'Tear all writes, or no longer', toggleTearing),
   judge: a('Show', 'v', 'Ask the judge', askJudge),
-  table: a('Show', 't', 'Show the state as a table', () => {
+  table: a('Show', 't', 'Tables instead of the picture, or the picture', () => {
     showsTable.value = !showsTable.value;
   }),
   tours: a('Show', 'T', 'Tours', () => open('tours')),

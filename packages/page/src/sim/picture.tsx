@@ -33,12 +33,13 @@ const geometry = computed(() => {
 /** Where the page scrolls as a whole, the picture may be as high as it needs. */
 const IS_WIDE = matchMedia('(min-width: 60rem)');
 
+/** As wide as there is room; and as high, unless it has to scroll then anyway. */
 const scale = computed(() => {
   const { width, height } = room.value;
   if (geometry.value === undefined || width === 0) return 1;
-  const across = width / geometry.value.width;
-  const down = IS_WIDE.matches ? height / geometry.value.height : 1;
-  return Math.min(1, Math.max(SCALE_MIN, Math.min(across, down)));
+  const across = Math.min(1, Math.max(SCALE_MIN, width / geometry.value.width));
+  const down = height / geometry.value.height;
+  return IS_WIDE.matches && down > SCALE_MIN ? Math.min(across, down) : across;
 });
 
 export function Picture() {

@@ -186,6 +186,7 @@ export class Player {
   private async go(isThere: (run: Run) => boolean, rewinds = false): Promise<boolean> {
     const way = ++this.ways;
     if (this.subject === undefined) return false;
+    this.complaint.value = undefined;
     if (rewinds) this.rewind();
     if (!(await this.goInSlices(way, isThere))) return false;
     this.show();
