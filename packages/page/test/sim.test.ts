@@ -134,6 +134,16 @@ describeInBrowser('in a browser', () => {
     });
 
     it.each([
+      [drawn(2), 'd', 'This run is on shared memory, which has no links'],
+      [drawn(3, { options: { durability: 'always' } }), 'c', 'Replicas of hosts with disks do not'],
+    ])('refuses in the run %s what the key %s would do', async (fragment, key, reason) => {
+      const { page } = await openSim(browser, fragment);
+      await press(page, STEP, key);
+      expect(await page.getByRole('alert').innerText()).toContain(reason);
+      await page.close();
+    });
+
+    it.each([
       ['seed=-1', 'seed=-1 is not a number'],
       ['mutation=../page', 'there is no hole ../page'],
     ])('says that the link %s is no run', async (fragment, reason) => {

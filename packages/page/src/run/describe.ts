@@ -20,6 +20,8 @@ export function describeWorld(world: World, narrator: Narrator, events: number):
     timeUs: world.nowUs,
     parents: plan.parents,
     replicasPerGroup: plan.sizes.replicas,
+    hasLinks: plan.memory !== 'shared',
+    mayEnd: plan.durability === undefined,
     tornPercent,
     facts: [
       ['seed', String(plan.seed)],

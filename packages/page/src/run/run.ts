@@ -125,6 +125,8 @@ export class Run {
   /** Carry out what the user does. Returns why it can't be done, or undefined. */
   act(command: string): string | undefined {
     if (this.isOver) return 'the run is over';
+    const refusal = this.refusalOf(command);
+    if (refusal !== undefined) return refusal;
     const told = this.story.length;
     let complaint: string | undefined;
     this.guard(() => {
@@ -141,6 +143,22 @@ export class Run {
     this.narrator.take();
     this.states = this.statesOf();
     return complaint;
+  }
+
+  /** Why this is not possible in the world of this run. */
+  private refusalOf(command: string): string | undefined {
+    const { memory, durability } = this.world.plan;
+    const [verb, who] = command.split(' ');
+    if (memory === 'shared' && OF_LINKS.includes(verb))
+      return 'this run is on shared memory, which has no links';
+    const isDown = this.hosts.some(
+      (host) => host.state === 'down' && this.narrator.name(host) === who,
+    );
+    const endsOrBegins =
+      ['crash', 'kill', 'restart'].includes(verb) || (verb === 'resume' && isDown);
+    return durability !== undefined && endsOrBegins
+      ? 'replicas of hosts with disks do not end one by one'
+      : undefined;
   }
 
   /** Faults of the plan have no line of their own. */
@@ -235,6 +253,8 @@ export class Run {
     });
   }
 }
+
+const OF_LINKS = ['cut', 'slow', 'mend', 'hold', 'release', 'lose', 'weather'];
 
 const DEEDS: Readonly<Record<string, string>> = {
   up: 'runs',

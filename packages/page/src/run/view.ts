@@ -86,6 +86,10 @@ export interface View {
   readonly timeUs: number;
   readonly parents: readonly number[];
   readonly replicasPerGroup: number;
+  /** Shared memory has no links that could be cut. */
+  readonly hasLinks: boolean;
+  /** Replicas that share a host and its disk do not end one by one. */
+  readonly mayEnd: boolean;
   /** The share of writes that land in pieces. */
   readonly tornPercent: number;
   readonly facts: readonly (readonly [name: string, value: string])[];

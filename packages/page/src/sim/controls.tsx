@@ -119,20 +119,22 @@ export function SendBar() {
 /** What can be done to the selected replica now. */
 export function FaultBar() {
   const replica = selectedReplica.value;
-  if (replica === undefined || player.isOver.value) return null;
+  const view = player.view.value;
+  if (replica === undefined || view === undefined || player.isOver.value) return null;
   const { state, leavesMemory, name } = replica;
+  const { mayEnd } = view;
   return (
     <section class="bar" aria-label={`Faults of ${name}`}>
       <strong class="target">{name}</strong>
       {state === 'down' ? (
         <>
-          {leavesMemory && <ActionButton action={ACTIONS.resume} label="Resume" />}
-          <ActionButton action={ACTIONS.restart} label="Restart empty" />
+          {mayEnd && leavesMemory && <ActionButton action={ACTIONS.resume} label="Resume" />}
+          {mayEnd && <ActionButton action={ACTIONS.restart} label="Restart empty" />}
         </>
       ) : (
         <>
-          <ActionButton action={ACTIONS.crash} label="Crash" />
-          <ActionButton action={ACTIONS.kill} label="Kill" />
+          {mayEnd && <ActionButton action={ACTIONS.crash} label="Crash" />}
+          {mayEnd && <ActionButton action={ACTIONS.kill} label="Kill" />}
           {state === 'paused' ? (
             <ActionButton action={ACTIONS.resume} label="Resume" />
           ) : (
@@ -150,7 +152,7 @@ export function FaultBar() {
 
 export function LinkBar() {
   const view = player.view.value;
-  if (view === undefined || player.isOver.value) return null;
+  if (view === undefined || !view.hasLinks || player.isOver.value) return null;
   const names = [...view.replicas, ...view.clients].map(({ name }) => name);
   const others = names.filter((name) => name !== selected.value);
   return (
