@@ -209,6 +209,7 @@ describeInBrowser('in a browser', () => {
         }
         expect(await page.locator('.verdict .cell.witness').count()).toBeGreaterThan(0);
         expect(errors).toEqual([]);
+        expect(await findBarriers(page)).toEqual([]);
         await takePicture(page, `hole-${name}`);
         await page.close();
       },
