@@ -254,6 +254,10 @@ describeInBrowser('in a browser', () => {
         }
         expect(await page.locator('.verdict').innerText()).not.toMatch(/violated|not known/);
         await takePicture(page, `tour-${name}`);
+        expect(fragmentOf(page)).toBe(`tour=${name}&stop=${stops}`);
+        await page.reload();
+        await page.locator('.guide[aria-busy="false"]', { hasText: `Stop ${stops} of` }).waitFor();
+        expect(await stateOf(page)).toEqual(seen.at(-1));
         await page.keyboard.press('b');
         await page
           .locator('.guide[aria-busy="false"]', { hasText: `Stop ${stops - 1} of` })

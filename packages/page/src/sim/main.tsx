@@ -5,7 +5,7 @@ import '../shared/theme.css';
 import './sim.css';
 import { App } from './app.js';
 import { handleKeys } from './keys.js';
-import { openFragment, player } from './state.js';
+import { address, openFragment } from './state.js';
 
 render(<App />, document.getElementById('page')!);
 handleKeys();
@@ -22,7 +22,7 @@ addEventListener('hashchange', () => {
 });
 
 effect(() => {
-  const text = player.fragment.value;
+  const text = address.value;
   if (text === '') return;
   written = text;
   history.replaceState(null, '', `#${text}`);

@@ -91,9 +91,9 @@ export async function openHole(found: Hole, run: HoleRun, isOpen = true): Promis
 /** Begin with what the fragment of the address says. */
 export async function openFragment(text: string): Promise<void> {
   leaveGuides();
-  const tourName = /^tour=([\w-]+)$/.exec(text)?.[1];
+  const [, tourName, stop = '1'] = /^tour=([\w-]+)(?:&stop=(\d+))?$/.exec(text) ?? [];
   if (tourName !== undefined && findTour(tourName) !== undefined) {
-    await openTour(tourName);
+    await openTour(tourName, Number(stop));
     return;
   }
   if (text === '') {
@@ -128,13 +128,25 @@ function selectFirst(): void {
 
 // --- tours --------------------------------------------------------------------------------------
 
-export async function openTour(name: string): Promise<void> {
+/** What the run was at the last stop, as its link. */
+const arrivedAt = signal('');
+
+/** What the address has after its #: the stop of a tour, as long as the user has not left it, or the run. */
+export const address = computed(() => {
+  const text = player.fragment.value;
+  const at = tour.value;
+  const isAtStop = at !== undefined && !isTravelling.value && text === arrivedAt.value;
+  return isAtStop ? `tour=${at.tour.name}&stop=${at.stop + 1}` : text;
+});
+
+/** @param stop  counted from 1 */
+export async function openTour(name: string, stop = 1): Promise<void> {
   const found = findTour(name);
   if (found === undefined) return;
   leaveGuides();
   if (!(await player.open(ownRun(found.cluster)))) return;
   selectFirst();
-  await travelTo(found, 0, 0);
+  await travelTo(found, 0, Math.max(1, Math.min(stop, found.stops.length)) - 1);
 }
 
 /** Go on to the next stop of the tour. */
@@ -161,6 +173,7 @@ async function travelTo(travelled: Tour, from: number, stop: number): Promise<vo
   for (const move of moves) if (!(await travel(move))) break;
   const { look } = stops[stop];
   if (look !== undefined) selected.value = look;
+  arrivedAt.value = player.fragment.value;
   isTravelling.value = false;
 }
 
