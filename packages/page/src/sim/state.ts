@@ -179,12 +179,23 @@ async function travelTo(travelled: Tour, from: number, stop: number): Promise<vo
 
 /** Returns false if it was not possible, or if the user has done something else. */
 async function travel(move: Move): Promise<boolean> {
-  if ('act' in move) return player.act(...move.act);
+  if ('act' in move) {
+    move.act.forEach(showDestinations);
+    return player.act(...move.act);
+  }
   if ('until' in move) return player.until(move.until);
   if ('untilQuiet' in move) return player.untilQuiet();
   if ('judge' in move) askJudge();
   else for (let i = 0; i < move.steps; i++) if (!(await player.step())) return false;
   return true;
+}
+
+/** The picture shows whom a tour lets multicast, and to which groups. */
+function showDestinations(command: string): void {
+  const [, slot, groups] = /^multicast c(\d+) to ([\d,]+)/.exec(command) ?? [];
+  if (slot === undefined) return;
+  client.value = Number(slot);
+  destinations.value = new Set(groups.split(',').map(Number));
 }
 
 // --- deeds --------------------------------------------------------------------------------------
