@@ -193,9 +193,10 @@ async function explained(error: unknown, flags: SendFlags): Promise<unknown> {
 
 async function troublesNow(flags: SendFlags): Promise<readonly Trouble[]> {
   const { withSeen } = await import('./attached.js');
-  const { read, troublesOf } = await import('./status-view.js');
+  const { read } = await import('../hosting/reading.js');
+  const { troublesOf } = await import('./status-view.js');
   try {
-    return await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster)));
+    return await withSeen(flags, async (cluster) => troublesOf(cluster, read(cluster.context)));
   } catch (error) {
     // The cluster can't be seen any more: then the error of the message says more than this one.
     if (error instanceof TramError) return [];

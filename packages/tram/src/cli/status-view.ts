@@ -1,82 +1,12 @@
 /** A cluster as `tram status` and `tram up` draw it: the tree, leaders, replicas, rates and latencies. */
-import type { ClusterContext } from '../hosting/cluster-context.js';
 import type { Histogram } from '../hosting/histogram.js';
-import { hostProcesses } from '../hosting/host-processes.js';
-import { isSupervised } from '../hosting/oversight.js';
-import {
-  type ClusterStatus,
-  type GroupStatus,
-  type HostStatus,
-  type ReplicaStatus,
-  statusOf,
-  totalLatency,
-} from '../hosting/status.js';
-import { NO_ANSWER } from '../memory/machines/network-options.js';
+import { type Rates, type Reading, shownState } from '../hosting/reading.js';
+import type { GroupStatus, HostStatus, ReplicaStatus } from '../hosting/status.js';
 import { restartCommand, type Seen } from './attached.js';
 import { commandFor } from './cluster-name.js';
 import { count, paint } from './colors.js';
 import { durabilityLines, slowDisk } from './durability-view.js';
 import { duration, HEADING_COLUMNS, inColumns, inRowsOf, padEnd, widthOf } from './texts.js';
-
-/** What a cluster looked like at one time. */
-export interface Reading {
-  readonly atMs: number;
-  readonly status: ClusterStatus;
-  readonly latency: Histogram;
-  /** Is there a process that restarts hosts if they end? `undefined` across machines, where that is not ours to know. */
-  readonly isSupervised: boolean | undefined;
-  /** Hosts whose process is stopped: neither running nor ended. */
-  readonly stopped: ReadonlySet<number>;
-  /** Across machines, by host: why it can't be reached. */
-  readonly unreachable: ReadonlyMap<number, string>;
-}
-
-/** What happened between two readings. */
-export interface Rates {
-  /** Messages delivered per second, by group. */
-  readonly groups: readonly number[];
-  /** Messages answered per second. */
-  readonly answered: number;
-  readonly latency: Histogram;
-}
-
-export function read({ context, path }: Seen): Reading {
-  const processes = path === undefined ? [] : hostProcesses(path);
-  const stopped = processes.filter(({ isStopped }) => isStopped);
-  return {
-    atMs: performance.now(),
-    status: statusOf(context),
-    latency: totalLatency(context),
-    isSupervised: path === undefined ? undefined : isSupervised(context),
-    stopped: new Set(stopped.map(({ host }) => host)),
-    unreachable: unreachableFrom(context),
-  };
-}
-
-function unreachableFrom({ network }: ClusterContext): ReadonlyMap<number, string> {
-  const missing = network?.missingHosts() ?? [];
-  return new Map(missing.map((host) => [host, network!.complaintOf(host) ?? NO_ANSWER]));
-}
-
-export function ratesBetween(before: Reading, after: Reading): Rates {
-  const seconds = (after.atMs - before.atMs) / 1000;
-  const latency = after.latency.since(before.latency);
-  return {
-    groups: after.status.groups.map((group, index) =>
-      Math.round(deliveredBetween(before.status.groups[index], group) / seconds),
-    ),
-    answered: Math.round(latency.count / seconds),
-    latency,
-  };
-}
-
-/** A group has delivered what the fastest of its replicas has. All count the same deliveries. */
-function deliveredBetween(before: GroupStatus, after: GroupStatus): number {
-  const most = ({ replicas }: GroupStatus): number =>
-    Math.max(...replicas.map(({ messages }) => messages));
-  // Fewer if the fastest replica is down, or if all deliver again from their logs.
-  return Math.max(0, most(after) - most(before));
-}
 
 // --- for programs ------------------------------------------------------------------------------
 
@@ -233,15 +163,6 @@ function wordFor(replica: ReplicaStatus, reading: Reading): string | undefined {
   if (state !== 'up') return state;
   if (replica.role === 'recovering') return 'recovering';
   return replica.role === 'candidate' ? 'campaigning' : undefined;
-}
-
-/** Of a host, and so of its replicas. */
-function shownState(
-  { host, state }: Pick<ReplicaStatus, 'host' | 'state'>,
-  { stopped, unreachable }: Reading,
-): string {
-  if (stopped.has(host)) return 'stopped';
-  return unreachable.has(host) ? 'unreachable' : state;
 }
 
 function colorOf(state: string): 'green' | 'red' | 'yellow' {

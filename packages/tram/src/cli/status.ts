@@ -72,11 +72,12 @@ export function registerStatus(program: Command): void {
 }
 
 async function glance(cluster: Seen, flags: StatusFlags): Promise<number> {
-  const { formatStatus, ratesBetween, read, toJson } = await import('./status-view.js');
+  const { ratesBetween, read } = await import('../hosting/reading.js');
+  const { formatStatus, toJson } = await import('./status-view.js');
   const glanceMs = cluster.path === undefined ? LONG_GLANCE_MS : GLANCE_MS;
-  const before = read(cluster);
+  const before = read(cluster.context);
   await new Promise((resolve) => setTimeout(resolve, glanceMs));
-  const reading = read(cluster);
+  const reading = read(cluster.context);
   const rates = ratesBetween(before, reading);
   const { latency } = reading;
   if (flags.json) {
@@ -90,15 +91,16 @@ async function glance(cluster: Seen, flags: StatusFlags): Promise<number> {
 }
 
 async function watch(cluster: Seen, flags: StatusFlags): Promise<number> {
-  const { formatStatus, ratesBetween, read, toJson } = await import('./status-view.js');
+  const { ratesBetween, read } = await import('../hosting/reading.js');
+  const { formatStatus, toJson } = await import('./status-view.js');
   const { catchInterruption, pauseUnless } = await import('./interruption.js');
   const { signal, release } = catchInterruption();
   const draw = redrawer();
-  let before = read(cluster);
+  let before = read(cluster.context);
   for (let intervalMs = GLANCE_MS; ; intervalMs = flags.intervalMs) {
     await pauseUnless(signal, intervalMs);
     if (signal.aborted) break;
-    const reading = read(cluster);
+    const reading = read(cluster.context);
     const rates = ratesBetween(before, reading);
     before = reading;
     if (flags.json) {

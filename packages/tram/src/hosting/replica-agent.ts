@@ -24,6 +24,12 @@ const FIRST = 0;
 const LOOK_US = 100_000;
 /** A chosen leader asks the first member so many times in the least wait. */
 const ASKS_PER_WAIT = 6;
+const WATERMARKS = [
+  STATISTIC.durable,
+  STATISTIC.recoverable,
+  STATISTIC.settled,
+  STATISTIC.decided,
+] as const;
 const HASH_FACTOR = 0x01000193;
 
 export class ReplicaAgent implements Agent {
@@ -64,8 +70,7 @@ export class ReplicaAgent implements Agent {
     this.words[this.statistics + STATISTIC.role] = ROLES.indexOf('recovering');
     this.noteStateLost(false);
     this.noteOrderedTime(0);
-    for (const watermark of [STATISTIC.durable, STATISTIC.recoverable, STATISTIC.settled])
-      writeWide(this.words, this.statistics + watermark, 0);
+    for (const watermark of WATERMARKS) writeWide(this.words, this.statistics + watermark, 0);
     this.seenChoices = Atomics.load(this.words, this.line + PARTICIPANT.campaignRequests);
     this.seenHandovers = Atomics.load(this.words, this.line + PARTICIPANT.handovers);
     this.lookUs = nowUs;
@@ -123,6 +128,17 @@ export class ReplicaAgent implements Agent {
     }
     if (order === 'strict' && leads)
       writeWide(words, statistics + STATISTIC.settled, replica.leader.settling.gate);
+    if (leads) this.noteRings();
+  }
+
+  private noteRings(): void {
+    const { replica, words, statistics } = this;
+    const { replication, leader } = replica;
+    writeWide(words, statistics + STATISTIC.decided, replication.decided);
+    words[statistics + STATISTIC.logUsedWords] = replication.usedWords;
+    let used = 0;
+    for (const feed of leader.forwarding.feeds) used = Math.max(used, feed.usedWords);
+    words[statistics + STATISTIC.feedUsedWords] = used;
   }
 
   private campaignIfAsked(nowUs: number): void {

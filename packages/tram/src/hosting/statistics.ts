@@ -36,7 +36,11 @@ export const STATISTIC = {
   durable: 10,
   recoverable: 12,
   settled: 14,
-  words: 16,
+  decided: 16,
+  /** Of a replica: the words of its log, and of the fullest of its feeds, that were in use when it led last. */
+  logUsedWords: 18,
+  feedUsedWords: 19,
+  words: 20,
 } as const;
 
 /** From a client's offer until the last destination has replied. */

@@ -58,6 +58,11 @@ export interface ReplicaStatus {
    * that they concern. As of when the replica led last; 0 if it never did.
    */
   readonly settled?: number;
+  /** Log entries below this index are decided. As of when the replica led last; 0 if it never did. */
+  readonly decided: number;
+  /** How full its log, and the fullest of its feeds to child groups, was when it led last: 0 to 1. */
+  readonly logFill: number;
+  readonly feedFill: number;
 }
 
 /**
@@ -322,9 +327,9 @@ function replicaStatus(
 }
 
 function watermarks(
-  { arena: { words }, config }: ClusterContext,
+  { arena: { words }, config, layout }: ClusterContext,
   statistics: number,
-): Pick<ReplicaStatus, 'durable' | 'recoverable' | 'settled'> {
+): Pick<ReplicaStatus, 'durable' | 'recoverable' | 'settled' | 'decided' | 'logFill' | 'feedFill'> {
   const read = (statistic: number): number => readWide(words, statistics + statistic);
   return {
     ...(isDurable(config) && {
@@ -332,6 +337,9 @@ function watermarks(
       recoverable: read(STATISTIC.recoverable),
     }),
     ...(config.order === 'strict' && { settled: read(STATISTIC.settled) }),
+    decided: read(STATISTIC.decided),
+    logFill: words[statistics + STATISTIC.logUsedWords] / layout.logWords,
+    feedFill: words[statistics + STATISTIC.feedUsedWords] / layout.feedWords,
   };
 }
 

@@ -1,7 +1,8 @@
 /** How the commands show trees, durations and troubles. */
 import { describe, expect, test } from 'vitest';
 import type { Seen } from '../../src/cli/attached.js';
-import { type Reading, treeOf, troublesOf } from '../../src/cli/status-view.js';
+import { treeOf, troublesOf } from '../../src/cli/status-view.js';
+import type { Reading } from '../../src/hosting/reading.js';
 import type { GroupHealth, ReplicaStatus } from '../../src/hosting/status.js';
 
 describe('a tree', () => {

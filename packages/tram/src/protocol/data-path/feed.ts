@@ -149,6 +149,11 @@ export class Feed {
     }
   }
 
+  /** How much of the ring has entries that are kept for the child. They are dropped late, when there is no room. */
+  get usedWords(): number {
+    return (this.endPosition - this.oldestPosition) | 0;
+  }
+
   /** Begin under a new ballot, with this entry of the log. */
   start(ballot: number, { index, position }: Cursor): void {
     this.ballot = ballot;
@@ -320,7 +325,7 @@ export class Feed {
   }
 
   private fits(words: number): boolean {
-    return ((this.endPosition - this.oldestPosition) | 0) + words <= this.capacity;
+    return this.usedWords + words <= this.capacity;
   }
 
   /** An entry below `dropTo` is being dropped from the log. It goes to the child, and the child has decided it. */
