@@ -29,6 +29,7 @@ const CLUSTERS = [
   'packages/tram/test/{attached-cluster,backup,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/page/test/**/*.test.ts',
+  'packages/tram/test/page/server.test.ts',
   'packages/tram/test/hosting/{awake,leaders,local-recovery,orderly-stop,own-journal}.test.ts',
   'packages/tram/test/hosting/{rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',

@@ -9,7 +9,7 @@
  * asked for. All of them are built from the built library and the built lab, and instrumented as
  * the lab does it (`mutant.ts`), so a seed gives the same run here as on the command line.
  */
-import { copyFileSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { HOLES } from 'tram-lab/dist/sim/mutations/holes.js';
 import { instrument, isToBeInstrumented } from 'tram-lab/dist/sim/mutations/instrument.js';
@@ -27,6 +27,8 @@ rmSync(`${here}dist`, { recursive: true, force: true });
 await buildView('sim');
 copyFileSync(`${here}src/sim/icon.svg`, `${here}dist/sim/icon.svg`);
 await buildView('live');
+// `tram watch` serves it, so it is part of the published package.
+cpSync(`${here}dist/live`, `${here}../tram/dist/page/built`, { recursive: true });
 await buildSubject('protocol', 'dist/sim', []);
 for (const [name, { edits }] of Object.entries(HOLES)) {
   await buildSubject(name, 'dist/sim/holes', edits);

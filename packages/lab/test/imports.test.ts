@@ -49,6 +49,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'tram/hosting/',
       'tram/journal/',
       'tram/memory/',
+      'tram/page/',
       'tram/protocol/',
     ],
     node: /./,
@@ -99,6 +100,12 @@ const RULES: Readonly<Record<string, Rule>> = {
   /** Run any agent, and know nothing of TRAM. */
   'tram/hosting/duty.ts': { imports: ['tram/memory/'] },
   'tram/hosting/histogram.ts': { imports: [] },
+  'tram/page': {
+    imports: ['tram/page/', 'tram/hosting/', 'tram/config/', 'tram/errors.ts'],
+    node: /./,
+  },
+  /** The page in the browser has its types from here. */
+  'tram/page/wire.ts': { imports: ['tram/hosting/status.ts'] },
   'tram/check': { imports: ['tram/check/'] },
   'tram/cli': { imports: ['tram/'], node: /./, packages: ['commander', 'pino'] },
   'lab/baselines': {
@@ -232,6 +239,9 @@ describe('a planted offence is found', () => {
     ['tram/hosting/host.ts', "import { Cluster } from '../cluster.js';"],
     ['tram/hosting/host.ts', "import { parse } from 'yaml';"],
     ['tram/hosting/host.ts', "import { YamlDocument } from '../config/yaml-document.js';"],
+    ['tram/page/server.ts', "import { Cluster } from '../cluster.js';"],
+    ['tram/page/watcher.ts', "import { Arena } from '../memory/arena.js';"],
+    ['tram/page/wire.ts', "import { createServer } from 'node:http';"],
     ['tram/check/judge.ts', "const m = await import('../protocol/overlay.js');"],
     ['tram/check/judge.ts', "import { createReadStream } from 'node:fs';"],
     ['lab/baselines/skeen/group.ts', "import { createServer } from 'node:net';"],

@@ -51,6 +51,8 @@ import {
 } from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
+import { type PageOptions, resolvePage } from './page/page-options.js';
+import type { PageServer } from './page/server.js';
 import {
   logDirectoryOf,
   type ResumeOptions,
@@ -68,6 +70,7 @@ export class Cluster implements AsyncDisposable {
   readonly address: ClusterAddress;
   private readonly clients = new Set<Client>();
   private readonly hosts: OwnHosts;
+  private pageServer: PageServer | undefined;
   private hasTrace = false;
   private readonly warn: (text: string) => void;
   private isClosed = false;
@@ -96,6 +99,7 @@ export class Cluster implements AsyncDisposable {
       logDirectory,
       detached = false,
       restartHosts = true,
+      page,
       ...rest
       // Without options, the error names the first one that is required.
     } = Object(options) as StartOptions;
@@ -103,7 +107,13 @@ export class Cluster implements AsyncDisposable {
     const config = resolveConfig(rest, saltFrom(randomBytes(8)));
     if (detached) requireDetachable(config);
     if (signal?.aborted) throw startAborted(signal);
-    const settings = { logger, detached, restartHosts, logDirectory };
+    const settings = {
+      logger,
+      detached,
+      restartHosts,
+      logDirectory,
+      page: page && resolvePage(page),
+    };
     return Cluster.startNew(config, settings, startTimeoutMs, signal);
   }
 
@@ -229,10 +239,26 @@ export class Cluster implements AsyncDisposable {
     const { starting, running } = ARENA_STATE;
     Atomics.compareExchange(this.context.arena.words, ARENA.state, starting, running);
     if (this.settings.restartHosts) this.hosts.supervise();
+    if (this.settings.page !== undefined) await this.openPage(this.settings.page);
     const { groups } = config.sizes;
     this.settings.logger.info(
       `cluster of ${groups} ${groups === 1 ? 'group' : 'groups'} on ${map.hosts} ${config.memory} is up`,
     );
+  }
+
+  private async openPage(options: Required<PageOptions>): Promise<void> {
+    const { openOwnPage } = await import('./page/own-page.js');
+    const { context } = this;
+    const hosts = {
+      crash: (host: number) => this.crash(host),
+      restart: (host: number) => this.restart(host),
+    };
+    this.pageServer = await openOwnPage(context, hosts, options);
+  }
+
+  /** With the option `page`: where to open it. Whoever knows a token in it may use the page. */
+  get page(): string | undefined {
+    return this.pageServer?.url;
   }
 
   /** Starts the hosts from their journals, in a new era. Clients come in when it is open. */
@@ -406,6 +432,7 @@ export class Cluster implements AsyncDisposable {
     await this.hosts.untilEnded(isOurs);
     if (isOurs && this.hasTrace) endTrace(this.context, down, isQuiescent);
     if (isOurs) this.file?.removeFile();
+    await this.pageServer?.close();
     this.context.arena.close();
   }
 
@@ -423,6 +450,7 @@ export class Cluster implements AsyncDisposable {
     await Promise.all([...this.clients].map((client) => client.close()));
     this.isClosed = true;
     this.ending = Promise.resolve();
+    await this.pageServer?.close();
     await this.hosts.detach();
     this.context.arena.close();
   }

@@ -6,6 +6,7 @@ import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import type { Logger } from './hosting/own-hosts.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
+import type { PageOptions } from './page/page-options.js';
 
 export interface StartOptions extends ClusterOptions {
   /** Default: no logging. */
@@ -23,6 +24,8 @@ export interface StartOptions extends ClusterOptions {
   detached?: boolean | undefined;
   /** Restart hosts that end unexpectedly, while this process runs. Default true. */
   restartHosts?: boolean | undefined;
+  /** Serve the page that watches this cluster (docs/page.md). Its address is in `Cluster.page`. Default: no page. */
+  page?: PageOptions | undefined;
 }
 
 /** @internal */
@@ -39,6 +42,7 @@ export interface StartSettings {
   readonly detached: boolean;
   readonly restartHosts: boolean;
   readonly logDirectory: string | undefined;
+  readonly page?: Required<PageOptions> | undefined;
 }
 
 /** @internal */

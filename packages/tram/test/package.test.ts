@@ -21,9 +21,11 @@ import { deliver, end, groups, multicast } from './check/events.js';
 
 const PACKAGE = join(projectDirectory, 'packages/tram');
 const MODULES = join(projectDirectory, 'node_modules');
-/** The library is small. Journals, recovery and the commands for them take a sixth of it. */
-const FILES_MAX = 320;
-const COMPRESSED_BYTES_MAX = 340_000;
+/** The library is small. Journals, recovery and the commands for them take a sixth of it, the page a tenth. */
+const FILES_MAX = 340;
+const COMPRESSED_BYTES_MAX = 400_000;
+/** The page that `tram watch` serves. */
+const PAGE = ['index.html', 'page.css', 'page.js'].map((name) => `dist/page/built/${name}`);
 const HOOK_MS = 60_000;
 const { version, optionalDependencies } = JSON.parse(
   readFileSync(join(PACKAGE, 'package.json'), 'utf8'),
@@ -137,11 +139,13 @@ describe('the package', () => {
       'README.md',
       'package.json',
     ]);
-    expect(contents.filter((path) => !/\.(js|d\.ts|md|json)$|^LICENSE$/.test(path))).toEqual([]);
+    expect(contents.filter((path) => path.startsWith('dist/page/built/')).sort()).toEqual(PAGE);
+    const others = contents.filter((path) => !PAGE.includes(path));
+    expect(others.filter((path) => !/\.(js|d\.ts|md|json)$|^LICENSE$/.test(path))).toEqual([]);
   });
 
   test('has every module of the sources, and none that an earlier build has left', () => {
-    const modules = contents.filter((path) => path.endsWith('.js'));
+    const modules = contents.filter((path) => path.endsWith('.js') && !PAGE.includes(path));
     const sources = readdirSync(join(PACKAGE, 'src'), { recursive: true, encoding: 'utf8' });
     expect(modules.sort()).toEqual(
       sources
@@ -216,6 +220,25 @@ describe('without any other package', () => {
     bare.write('main.js', quickStart('main.js'));
     const { stdout } = bare.run(process.execPath, 'main.js');
     expect(stdout).toBe('{ total: 5 } { total: 5 }\n');
+  });
+
+  test('the page of a cluster is served', () => {
+    const source = `
+      import { Cluster } from 'tram-multicast';
+      const cluster = await Cluster.start({ groups: 1, page: { port: 0 } });
+      const get = async (path) => {
+        const response = await fetch(new URL(path, cluster.page));
+        return [response.status, response.headers.get('content-type')];
+      };
+      const answers = [await get('/'), await get('/page.js'), await get('/page.css')];
+      await cluster.close();
+      console.log(JSON.stringify(answers));
+    `;
+    expect(bare.program(source)).toEqual([
+      [200, 'text/html; charset=utf-8'],
+      [200, 'text/javascript; charset=utf-8'],
+      [200, 'text/css; charset=utf-8'],
+    ]);
   });
 
   test('processes name the package that is missing', () => {

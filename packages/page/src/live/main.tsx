@@ -1,12 +1,9 @@
 /** A running cluster, as `tram watch` shows it. */
 import { render } from 'preact';
 import '../shared/theme.css';
-import { ThemeButton } from '../shared/theme.js';
+import './live.css';
+import { App } from './app.js';
+import { keepLink } from './link.js';
 
-render(
-  <main>
-    <h1>TRAM: live</h1>
-    <ThemeButton />
-  </main>,
-  document.getElementById('page')!,
-);
+render(<App />, document.getElementById('page')!);
+void keepLink();

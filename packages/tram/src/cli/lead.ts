@@ -13,9 +13,6 @@ interface LeadFlags extends Which {
 }
 
 const DEFAULT_TIMEOUT_MS = 5000;
-/** A candidate may lose against another one. Then the command asks it again. */
-const ASK_AGAIN_MS = 500;
-const LOOK_MS = 1;
 
 const HELP = `
 No message is lost: the new leader adopts what the old one has decided. Clients notice a short
@@ -53,41 +50,29 @@ export function registerLead(program: Command): void {
 }
 
 async function lead(cluster: Seen, text: string, flags: LeadFlags): Promise<number> {
-  const { pause, requestLead } = await import('../hosting/oversight.js');
-  const { statusOf } = await import('../hosting/status.js');
+  const { makeLeader } = await import('../hosting/oversight.js');
   const { restartCommand } = await import('./attached.js');
   const { context } = cluster;
   const { group, member } = parseReplica(text, context);
   const replica = `g${group}/${member}`;
   const startedMs = performance.now();
-  let askedMs = Number.NEGATIVE_INFINITY;
-  for (;;) {
-    const { leader, ballot, replicas } = statusOf(context).groups[group];
-    const { state, host } = replicas[member];
-    const tookMs = performance.now() - startedMs;
-    if (leader === member) {
-      tell(replica, ballot!, tookMs, flags);
-      return ExitCode.fine;
-    }
-    if (state === 'down') {
-      throw new TramError('TRAM_UNAVAILABLE', `${replica} is down and can't lead`, {
-        hint: `Start it with \`${restartCommand(cluster, replica, host)}\`.`,
-      });
-    }
-    if (tookMs > flags.timeoutMs) {
-      const instead = leader === undefined ? 'the group has no leader' : `g${group}/${leader} does`;
-      throw new TramError(
-        'TRAM_TIMEOUT',
-        `${replica} does not lead its group after ${flags.timeoutMs} ms: ${instead}`,
-        { hint: `It needs a majority of its group: see \`${commandFor(cluster, 'status')}\`.` },
-      );
-    }
-    if (tookMs - askedMs > ASK_AGAIN_MS) {
-      askedMs = tookMs;
-      requestLead(context, group, member, 'choice');
-    }
-    await pause(LOOK_MS);
+  const { leader, ballot, replicas } = await makeLeader(context, group, member, flags.timeoutMs);
+  const { state, host } = replicas[member];
+  if (leader === member) {
+    tell(replica, ballot!, performance.now() - startedMs, flags);
+    return ExitCode.fine;
   }
+  if (state === 'down') {
+    throw new TramError('TRAM_UNAVAILABLE', `${replica} is down and can't lead`, {
+      hint: `Start it with \`${restartCommand(cluster, replica, host)}\`.`,
+    });
+  }
+  const instead = leader === undefined ? 'the group has no leader' : `g${group}/${leader} does`;
+  throw new TramError(
+    'TRAM_TIMEOUT',
+    `${replica} does not lead its group after ${flags.timeoutMs} ms: ${instead}`,
+    { hint: `It needs a majority of its group: see \`${commandFor(cluster, 'status')}\`.` },
+  );
 }
 
 function tell(replica: string, ballot: string, tookMs: number, { json }: LeadFlags): void {

@@ -23,6 +23,7 @@ import { registerSend } from './send.js';
 import { registerStatus } from './status.js';
 import { registerTail } from './tail.js';
 import { registerUp } from './up.js';
+import { registerWatch } from './watch.js';
 
 const INTRODUCTION =
   'TRAM delivers messages to groups of replicas. A message may be addressed to several groups, and ' +
@@ -76,6 +77,7 @@ export function createProgram(): Command {
     .exitOverride();
   registerUp(program);
   registerStatus(program);
+  registerWatch(program);
   registerSend(program);
   registerTail(program);
   registerDown(program);

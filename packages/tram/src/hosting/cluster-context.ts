@@ -145,6 +145,13 @@ export class ClusterContext {
   }
 
   /** @throws TRAM_UNKNOWN_REPLICA */
+  requireMember(group: number, member: number): void {
+    const { replicas } = this.config.sizes;
+    if (Number.isInteger(member) && member >= 0 && member < replicas) return;
+    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
+  }
+
+  /** @throws TRAM_UNKNOWN_REPLICA */
   requireHost(host: number): void {
     const { hosts } = this.map;
     if (Number.isInteger(host) && host >= 0 && host < hosts) return;

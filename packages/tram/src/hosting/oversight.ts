@@ -138,10 +138,7 @@ export function requestLead(
   why: 'choice' | 'handover',
 ): void {
   const { layout, map, arena, network } = context;
-  const { replicas } = layout.sizes;
-  if (!Number.isInteger(member) || member < 0 || member >= replicas) {
-    throw new TramError('TRAM_UNKNOWN_REPLICA', `there is no replica g${group}/${member}`);
-  }
+  context.requireMember(group, member);
   const participant = layout.replicaParticipant(group, member);
   const word = why === 'choice' ? PARTICIPANT.campaignRequests : PARTICIPANT.handovers;
   const at = map.participant(participant) + word;
@@ -154,6 +151,32 @@ export function requestLead(
   link?.writeWords(at, Int32Array.of(requests));
   link?.wake(participant, true);
   network.flush(nowUs());
+}
+
+/** A candidate may lose against another one. Then it is asked again. */
+const ASK_AGAIN_MS = 500;
+const LEAD_LOOK_MS = 1;
+
+/** Asks a replica to lead until it does, its host is down, or the time is over. @returns how its group is then */
+export async function makeLeader(
+  context: ClusterContext,
+  group: number,
+  member: number,
+  timeoutMs: number,
+): Promise<GroupStatus> {
+  const startedMs = performance.now();
+  let askedMs = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    const status = statusOf(context).groups[group];
+    const nowMs = performance.now();
+    const isOver = status.leader === member || status.replicas[member].state === 'down';
+    if (isOver || nowMs - startedMs > timeoutMs) return status;
+    if (nowMs - askedMs > ASK_AGAIN_MS) {
+      askedMs = nowMs;
+      requestLead(context, group, member, 'choice');
+    }
+    await pause(LEAD_LOOK_MS);
+  }
 }
 
 /**

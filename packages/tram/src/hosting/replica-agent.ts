@@ -134,10 +134,12 @@ export class ReplicaAgent implements Agent {
   private noteRings(): void {
     const { replica, words, statistics } = this;
     const { replication, leader } = replica;
+    const { feedWords } = this.context.layout;
     writeWide(words, statistics + STATISTIC.decided, replication.decided);
     words[statistics + STATISTIC.logUsedWords] = replication.usedWords;
     let used = 0;
-    for (const feed of leader.forwarding.feeds) used = Math.max(used, feed.usedWords);
+    for (const feed of leader.forwarding.feeds)
+      used = Math.max(used, feed.isFull ? feedWords : feed.usedWords);
     words[statistics + STATISTIC.feedUsedWords] = used;
   }
 

@@ -60,7 +60,10 @@ export interface ReplicaStatus {
   readonly settled?: number;
   /** Log entries below this index are decided. As of when the replica led last; 0 if it never did. */
   readonly decided: number;
-  /** How full its log, and the fullest of its feeds to child groups, was when it led last: 0 to 1. */
+  /**
+   * How full its log, and the fullest of its feeds to child groups, was when it led last: 0 to 1. A leader drops old entries
+   * when it needs room. If entries wait for room in a feed, that is 1.
+   */
   readonly logFill: number;
   readonly feedFill: number;
 }
