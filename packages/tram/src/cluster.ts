@@ -51,7 +51,7 @@ import {
 } from './memory/processes/arena-file.js';
 import { saltFrom } from './memory/record.js';
 import { threadsArena } from './memory/threads.js';
-import { type PageOptions, resolvePage } from './page/page-options.js';
+import { type ResolvedPage, resolvePage } from './page/page-options.js';
 import type { PageServer } from './page/server.js';
 import {
   logDirectoryOf,
@@ -246,7 +246,7 @@ export class Cluster implements AsyncDisposable {
     );
   }
 
-  private async openPage(options: Required<PageOptions>): Promise<void> {
+  private async openPage(options: ResolvedPage): Promise<void> {
     const { openOwnPage } = await import('./page/own-page.js');
     const { context } = this;
     const hosts = {

@@ -6,7 +6,7 @@ import type { ClusterOptions } from './config/options.js';
 import { TramError } from './errors.js';
 import type { Logger } from './hosting/own-hosts.js';
 import { makeStateDirectory } from './hosting/state-directory.js';
-import type { PageOptions } from './page/page-options.js';
+import type { PageOptions, ResolvedPage } from './page/page-options.js';
 
 export interface StartOptions extends ClusterOptions {
   /** Default: no logging. */
@@ -42,7 +42,7 @@ export interface StartSettings {
   readonly detached: boolean;
   readonly restartHosts: boolean;
   readonly logDirectory: string | undefined;
-  readonly page?: Required<PageOptions> | undefined;
+  readonly page?: ResolvedPage | undefined;
 }
 
 /** @internal */

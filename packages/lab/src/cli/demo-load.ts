@@ -19,8 +19,9 @@ const PAYLOAD_BYTES = 64;
 const DESTINATION_COUNTS = [1, 1, 1, 1, 2, 2, 2, 3, 4, 8] as const;
 
 export class DemoLoad {
-  readonly answered: Answered[] = [];
-  sent = 0;
+  answered: Answered[] = [];
+  private sent = 0;
+  private unanswered = 0;
   private readonly startedMs = performance.now();
   private readonly timer: NodeJS.Timeout;
   private readonly payload = new Uint8Array(PAYLOAD_BYTES);
@@ -38,6 +39,11 @@ export class DemoLoad {
     return performance.now() - this.startedMs;
   }
 
+  /** What was answered so far is not needed any more. */
+  forget(): void {
+    this.answered = [];
+  }
+
   stop(): void {
     clearInterval(this.timer);
   }
@@ -45,8 +51,9 @@ export class DemoLoad {
   /** Sends the messages that are due by now. */
   private send(): void {
     const due = Math.floor((this.elapsedMs * this.messagesPerSecond) / 1000);
-    while (this.sent < due && this.sent - this.answered.length < UNANSWERED_MAX) {
+    while (this.sent < due && this.unanswered < UNANSWERED_MAX) {
       const client = this.clients[this.sent++ % this.clients.length];
+      this.unanswered++;
       this.multicast(client, this.drawDestinations()).catch(this.onError);
     }
   }
@@ -54,6 +61,7 @@ export class DemoLoad {
   private async multicast(client: Client, destinations: readonly number[]): Promise<void> {
     const sentMs = this.elapsedMs;
     await client.multicast(destinations, this.payload);
+    this.unanswered--;
     this.answered.push({ sentMs, tookMs: this.elapsedMs - sentMs, destinations });
   }
 

@@ -3,13 +3,15 @@
  * multicast at a steady rate, crashes a host that leads groups, restarts it, and shows figures and the verdict of the
  * judge on the history.
  */
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Verdict } from 'tram-multicast/internal/check/judge.js';
 import { count, paint } from 'tram-multicast/internal/cli/colors.js';
 import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';
+import { integer } from 'tram-multicast/internal/cli/number-option.js';
 import type { Client } from 'tram-multicast/internal/client.js';
 import type { Cluster } from 'tram-multicast/internal/cluster.js';
 import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
+import { PAGE_DEFAULTS } from 'tram-multicast/internal/page/page-options.js';
 import type { Answered, DemoLoad } from './demo-load.js';
 import type { DemoView } from './demo-view.js';
 
@@ -22,6 +24,17 @@ const CRASH_AFTER_MS = 2500;
 const RESTART_AFTER_MS = 5000;
 const END_AFTER_MS = 7500;
 const DRAW_EVERY_MS = 100;
+const OPTIONS = {
+  order: 'strict',
+  groups: GROUPS,
+  replicas: HOSTS,
+  hosts: HOSTS,
+  // A crash then affects a part of the groups.
+  leaders: 'spread',
+  tree: 'base',
+  memory: 'threads',
+  clients: CLIENTS,
+} as const;
 /** An inner group of the tree: messages for the groups below pass through it. */
 const VICTIM_GROUP = 1;
 
@@ -64,6 +77,9 @@ The demo runs eight groups of three replicas on three threads of this process. E
 group. Four clients multicast ${MESSAGES_PER_SECOND} messages per second to one to eight groups each. The demo kills a thread that leads
 some of the groups, and starts it again. It takes about ten seconds.
 
+With --page the demo runs the same cluster and clients until Ctrl-C, without a history and its verdict. It prints the
+address of a page, on which you crash and restart hosts and choose leaders.
+
 The times depend on the machine and its load. To measure throughput, use "tram-lab bench".
 
 Exit codes:
@@ -78,11 +94,50 @@ export function registerDemo(program: Command): void {
     .helpGroup('Look at it:')
     .summary('watch a small cluster order messages and survive a crash of leaders')
     .description('Runs a small cluster, crashes some of its leaders, and explains what happens.')
-    .option('--json', 'print figures and verdict as one JSON object, and nothing else')
+    .addOption(
+      new Option(
+        '--json',
+        'print figures and verdict as one JSON object, and nothing else',
+      ).conflicts('page'),
+    )
+    .option('--page', 'show it in a browser, and go on until Ctrl-C')
+    .option('--port <port>', 'with --page: the port', integer(0, 65_535), PAGE_DEFAULTS.port)
     .addHelpText('after', HELP)
-    .action(async (flags: { json?: boolean }) => {
-      process.exitCode = await demo(flags.json === true);
+    .action(async (flags: { json?: boolean; page?: boolean; port: number }) => {
+      process.exitCode = flags.page
+        ? await demoOnPage(flags.port)
+        : await demo(flags.json === true);
     });
+}
+
+/** The cluster and its clients on the page of `tram watch`, where the user crashes hosts. */
+async function demoOnPage(port: number): Promise<number> {
+  const { catchInterruption, pauseUnless } = await import(
+    'tram-multicast/internal/cli/interruption.js'
+  );
+  const { Cluster } = await import('tram-multicast/internal/cluster.js');
+  const { DemoLoad } = await import('./demo-load.js');
+  const { signal, release } = catchInterruption();
+  const cluster = await Cluster.start({ ...OPTIONS, name: 'demo', page: { port, control: true } });
+  try {
+    const clients = await Promise.all(Array.from({ length: CLIENTS }, () => cluster.connect()));
+    // A message that fails because the cluster is ended is no news.
+    const load = new DemoLoad(clients, GROUPS, MESSAGES_PER_SECOND, () => undefined);
+    say(`${paint('bold', 'Open this page:')} ${cluster.page}`);
+    say(
+      `It shows ${GROUPS} groups of ${HOSTS} replicas and ${CLIENTS} clients. Crash a host there, and watch others take over.`,
+    );
+    say('Ctrl-C ends it.');
+    while (!signal.aborted) {
+      await pauseUnless(signal, DRAW_EVERY_MS);
+      load.forget();
+    }
+    load.stop();
+    return ExitCode.interrupted;
+  } finally {
+    await cluster.destroy();
+    release();
+  }
 }
 
 async function demo(json: boolean): Promise<number> {
@@ -146,18 +201,7 @@ async function run(
   signal: AbortSignal,
 ): Promise<Story | undefined> {
   const { Cluster } = await import('tram-multicast/internal/cluster.js');
-  const cluster = await Cluster.start({
-    order: 'strict',
-    groups: GROUPS,
-    replicas: HOSTS,
-    hosts: HOSTS,
-    // A crash then affects a part of the groups.
-    leaders: 'spread',
-    tree: 'base',
-    memory: 'threads',
-    clients: CLIENTS,
-    trace,
-  });
+  const cluster = await Cluster.start({ ...OPTIONS, trace });
   try {
     const clients = await Promise.all(Array.from({ length: CLIENTS }, () => cluster.connect()));
     const story = await tellStory(cluster, clients, isQuiet, signal);

@@ -38,12 +38,14 @@ async function demo(args: readonly string[] = [], interruptAt?: string): Promise
 let told: Run;
 let json: Run;
 let interrupted: Run;
+let onPage: Run;
 
 beforeAll(async () => {
-  [told, json, interrupted] = await Promise.all([
+  [told, json, interrupted, onPage] = await Promise.all([
     demo(),
     demo(['--json']),
     demo([], 'clients begin'),
+    demo(['--page', '--port', '0'], 'Ctrl-C ends it'),
   ]);
 }, 60_000);
 
@@ -90,4 +92,10 @@ test('interrupted, it ends at once', () => {
 
 test('it leaves nothing behind', () => {
   expect(readdirSync(temporary)).toEqual([]);
+});
+
+test('on the page it goes on until it is interrupted', () => {
+  const { status, stdout, stderr } = onPage;
+  expect({ status, stderr }).toEqual({ status: 130, stderr: '' });
+  expect(stdout).toMatch(/^Open this page: http:\/\/127\.0\.0\.1:\d+\/#token=\S+\n/);
 });

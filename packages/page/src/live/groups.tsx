@@ -6,6 +6,9 @@ import { isTroubled, Mark, standingOf, wordFor } from './standing.js';
 import { isBroad, selected, Tree } from './tree.js';
 import { count, percent } from './words.js';
 
+/** Deeper groups are not indented further. */
+const DEPTH_MAX = 8;
+
 /** The columns, and what the group has there. */
 const COLUMNS = [
   { title: 'Ballot', wide: true },
@@ -96,7 +99,7 @@ function GroupRow({ group, depth, titles, isOpen, toggle }: RowProps) {
   const { group: id, replicas, leader } = group;
   return (
     <tr class={isTroubled(group) ? 'troubled' : undefined}>
-      <th scope="row" class={`depth-${Math.min(depth, 8)}`}>
+      <th scope="row" style={{ '--depth': Math.min(depth, DEPTH_MAX) }}>
         <button
           type="button"
           class="disclosure"

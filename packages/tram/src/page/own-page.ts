@@ -3,7 +3,7 @@ import { TramError } from '../errors.js';
 import type { ClusterContext } from '../hosting/cluster-context.js';
 import { makeLeader } from '../hosting/oversight.js';
 import type { Control } from './control.js';
-import type { PageOptions } from './page-options.js';
+import type { ResolvedPage } from './page-options.js';
 import { PageServer } from './server.js';
 
 /** How often the page gets a new picture. */
@@ -14,7 +14,7 @@ const LEAD_MS = 5000;
 export function openOwnPage(
   context: ClusterContext,
   hosts: Pick<Control, 'crash' | 'restart'>,
-  options: Required<PageOptions>,
+  options: ResolvedPage,
 ): Promise<PageServer> {
   const { port, address, control } = options;
   const name = context.config.name ?? 'cluster';

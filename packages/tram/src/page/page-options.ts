@@ -4,27 +4,41 @@ import { requireKnown } from '../config/nearest-name.js';
 
 export interface PageOptions {
   /** 0: any that is free. Default 7420. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Default 127.0.0.1. At an address that others reach, the page needs the token that is in `Cluster.page`. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** May the page crash and restart hosts, and choose leaders? Default false. */
-  readonly control?: boolean;
+  readonly control?: boolean | undefined;
 }
 
-export const PAGE_DEFAULTS: Required<PageOptions> = {
-  port: 7420,
-  address: '127.0.0.1',
-  control: false,
-};
+/** All of them. */
+export interface ResolvedPage {
+  readonly port: number;
+  readonly address: string;
+  readonly control: boolean;
+}
+
+export const PAGE_DEFAULTS: ResolvedPage = { port: 7420, address: '127.0.0.1', control: false };
 
 const PORT_MAX = 65_535;
 
 /** @throws TRAM_INVALID_ARGUMENT, TRAM_INVALID_CONFIG */
-export function resolvePage(options: PageOptions): Required<PageOptions> {
+export function resolvePage(options: PageOptions): ResolvedPage {
   requireKnown(options, Object.keys(PAGE_DEFAULTS));
-  const { port } = { ...PAGE_DEFAULTS, ...options };
-  if (Number.isInteger(port) && port >= 0 && port <= PORT_MAX)
-    return { ...PAGE_DEFAULTS, ...options };
-  const { path, message } = mustBe(['page', 'port'], `an integer from 0 to ${PORT_MAX}`, port);
-  throw new ConfigError(path, message);
+  const { port, address, control } = PAGE_DEFAULTS;
+  const page = {
+    port: options.port ?? port,
+    address: options.address ?? address,
+    control: options.control ?? control,
+  };
+  const isPort = Number.isInteger(page.port) && page.port >= 0 && page.port <= PORT_MAX;
+  if (!isPort) throw wrong('port', `an integer from 0 to ${PORT_MAX}`, page.port);
+  if (typeof page.address !== 'string') throw wrong('address', 'a string', page.address);
+  if (typeof page.control !== 'boolean') throw wrong('control', 'true or false', page.control);
+  return page;
+}
+
+function wrong(option: string, expected: string, value: unknown): ConfigError {
+  const { path, message } = mustBe(['page', option], expected, value);
+  return new ConfigError(path, message);
 }

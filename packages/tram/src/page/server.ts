@@ -31,7 +31,7 @@ export interface PageSettings {
   readonly control?: Control | undefined;
 }
 
-/** As helmet and others recommend, for a page without anything from elsewhere. */
+/** For a page that has nothing from elsewhere, and shows what is now. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -62,7 +62,6 @@ export class PageServer {
   readonly url: string;
   private readonly watcher: Watcher;
   private readonly streams = new Set<Stream>();
-  private readonly actions = new Set<Promise<void>>();
   /** Undefined if none is needed. */
   private readonly token: string | undefined;
 
@@ -99,12 +98,11 @@ export class PageServer {
     return this.watcher.shown.state;
   }
 
-  /** Waits for what the page has asked for and is under way: it uses the memory of the cluster. */
+  /** What the page has asked for and is under way goes on. */
   async close(): Promise<void> {
     this.watcher.close();
     for (const { response } of this.streams) response.end();
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    await Promise.allSettled(this.actions);
     this.server.closeAllConnections();
     await closed;
   }
@@ -124,16 +122,7 @@ export class PageServer {
     if (!isControl) return only('GET', request, (response) => this.stream(response));
     // Browsers send it with every POST, so a request without it is not from the page.
     if (request.headers.origin === undefined) return refuse(403, 'no Origin');
-    return only('POST', request, (response) => this.control(request, response, control));
-  }
-
-  private control(request: IncomingMessage, response: ServerResponse, control: Control): void {
-    const action = act(control, request).then(({ status, answer }) => {
-      response.writeHead(status, { ...HEADERS, 'content-type': 'application/json' });
-      response.end(JSON.stringify(answer));
-      this.actions.delete(action);
-    });
-    this.actions.add(action);
+    return only('POST', request, (response) => void respondToControl(request, response, control));
   }
 
   private stream(response: ServerResponse): void {
@@ -177,6 +166,16 @@ function refuse(status: number, text: string): Route {
 
 function sendFile(response: ServerResponse, { type, bytes }: PageFile): void {
   response.writeHead(200, { ...HEADERS, 'content-type': type }).end(bytes);
+}
+
+async function respondToControl(
+  request: IncomingMessage,
+  response: ServerResponse,
+  control: Control,
+): Promise<void> {
+  const { status, answer } = await act(control, request);
+  response.writeHead(status, { ...HEADERS, 'content-type': 'application/json' });
+  response.end(JSON.stringify(answer));
 }
 
 function send(response: ServerResponse, status: number, text: string): void {

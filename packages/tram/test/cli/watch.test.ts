@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
+import { Loopback } from '../loopback.js';
+import { needLibfabric } from '../memory/fabric/present.js';
 import { textOf, until, useCommandLine } from './command-line.js';
 
 const line = useCommandLine();
@@ -11,13 +13,26 @@ const line = useCommandLine();
 /** Starts it. @returns the process, and the address that it prints */
 async function watch(...args: string[]): Promise<{ child: ChildProcess; url: URL }> {
   const child = line.start('watch', '--port', '0', '--json', ...args);
+  return { child, url: await urlOf(child) };
+}
+
+async function urlOf(child: ChildProcess): Promise<URL> {
   const printed = textOf(child.stdout!);
   await until(() => printed.text.includes('\n'));
-  return { child, url: new URL(JSON.parse(printed.text).url) };
+  return new URL(JSON.parse(printed.text).url);
+}
+
+/** Asks as the page does. @returns the status of the answer */
+async function ask(url: URL, body: object): Promise<number> {
+  const authorization = `Bearer ${url.hash.slice('#token='.length)}`;
+  const headers = { origin: url.origin, authorization };
+  const request = { method: 'POST', headers, body: JSON.stringify(body) };
+  return (await fetch(new URL('/api/control', url), request)).status;
 }
 
 async function firstEvent(url: URL): Promise<string> {
-  const response = await fetch(new URL('/api/events', url));
+  const headers = { authorization: `Bearer ${url.hash.slice('#token='.length)}` };
+  const response = await fetch(new URL('/api/events', url), { headers });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   while (!text.includes('\n\n')) text += (await reader.read()).value ?? '';
@@ -52,16 +67,10 @@ test('with --control it crashes and restarts hosts; Ctrl-C ends it, and the clus
   await line.up();
   const { child, url } = await watch('--control');
   const ended = once(child, 'close');
-  const authorization = `Bearer ${url.hash.slice('#token='.length)}`;
-  const ask = async (body: object): Promise<number> => {
-    const headers = { origin: url.origin, authorization };
-    const request = { method: 'POST', headers, body: JSON.stringify(body) };
-    return (await fetch(new URL('/api/control', url), request)).status;
-  };
-  expect(await ask({ action: 'crash', host: 2 })).toBe(200);
+  expect(await ask(url, { action: 'crash', host: 2 })).toBe(200);
   expect((await line.status()).hosts[2].state).toBe('down');
-  expect(await ask({ action: 'restart', host: 2 })).toBe(200);
-  expect(await ask({ action: 'lead', group: 1, member: 1 })).toBe(200);
+  expect(await ask(url, { action: 'restart', host: 2 })).toBe(200);
+  expect(await ask(url, { action: 'lead', group: 1, member: 1 })).toBe(200);
   expect((await line.status()).groups[1].leader).toBe(1);
   child.kill('SIGINT');
   expect(await ended).toEqual([130, null]);
@@ -85,4 +94,25 @@ test('mistakes are explained', async () => {
   expect(await line.tram('watch', '--port', '70000')).toMatchObject({ code: 2 });
   const elsewhere = await line.tram('watch', '--port', '0', '--address', '192.0.2.1');
   expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining('192.0.2.1') });
+});
+
+test('across machines it shows the hosts by their names, and asks them', async (context) => {
+  needLibfabric(context);
+  const machines = await Loopback.make();
+  try {
+    await machines.startAll('--respawn');
+    const options = ['--port', '0', '--json', '--control'];
+    const url = await urlOf(machines.command('watch', '--config', machines.far, ...options));
+    const seen = await firstEvent(url);
+    for (const name of ['alpha', 'beta', 'gamma'])
+      expect(seen).toContain(`"title":"${name}","state":"up"`);
+    expect(await ask(url, { action: 'lead', group: 1, member: 2 })).toBe(200);
+    expect(await ask(url, { action: 'restart', host: 1 })).toBe(200);
+    expect(await ask(url, { action: 'crash', host: 2 })).toBe(200);
+    await until(async () =>
+      /"title":"gamma","state":"(?:down|unreachable)"/.test(await firstEvent(url)),
+    );
+  } finally {
+    await machines.clearUp();
+  }
 });

@@ -302,6 +302,7 @@ test('a port in use fails the start, and leaves nothing behind', async () => {
 test.each([
   [{ port: -1 }, 'page.port must be an integer from 0 to 65535, not -1'],
   [{ port: '80' }, 'page.port must be an integer from 0 to 65535, not the string "80"'],
+  [{ control: 'no' }, 'page.control must be true or false, not the string "no"'],
   [{ adress: '::1' }, 'unknown option "adress": did you mean address?'],
 ])('a wrong option is named: %j', async (page, message) => {
   const error = await errorOf(Cluster.start({ groups: 1, page: page as object }));

@@ -1,13 +1,14 @@
 /**
  * Pictures of the live page: clusters of 1, 8 and 64 groups, wide and narrow, light and dark, and with a host down.
- * `npm run screenshots` writes them to `dist/pictures`.
+ * `npm run screenshots` writes them to `dist/pictures`, and that of the documents to `docs/pictures`.
  */
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { Cluster } from 'tram-multicast';
 
-const PICTURES = fileURLToPath(new URL('../dist/pictures/', import.meta.url));
+const PICTURES = fileURLToPath(new URL('dist/pictures/', import.meta.url));
+const DOCUMENTED = fileURLToPath(new URL('../../docs/pictures/live.png', import.meta.url));
 const SIZES = { wide: { width: 1280, height: 800 }, narrow: { width: 390, height: 844 } };
 const MESSAGES_PER_TICK = 20;
 const TICK_MS = 10;
@@ -19,6 +20,7 @@ const browser = await chromium.launch({
   args: ['--no-sandbox'],
 });
 for (const groups of [1, 8, 64]) await picture(groups);
+copyFileSync(`${PICTURES}live-crash-wide.png`, DOCUMENTED);
 await browser.close();
 
 async function picture(groups) {
