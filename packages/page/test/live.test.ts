@@ -269,10 +269,11 @@ describeInBrowser('the live page', () => {
   });
 
   test('64 groups fit on screens of all sizes, and the page stays fluid', async () => {
-    const cluster = await start(64);
+    const cluster = await start(64, { page: { control: true } });
     let next = 0;
     const stop = await load(cluster, () => [next++ % 64, next++ % 64]);
     const page = await open(cluster);
+    await page.getByRole('button', { name: 'g1', exact: true }).click();
     for (const viewport of [NARROW, WIDE]) {
       await page.setViewportSize(viewport);
       const width = await page.evaluate(() => document.documentElement.scrollWidth);

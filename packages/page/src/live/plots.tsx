@@ -111,7 +111,7 @@ interface KeyProps {
 function Key({ line, last, text, hasTitle }: KeyProps) {
   const value = last === undefined ? null : line.value(last);
   return (
-    <span class="key">
+    <span class="line-key">
       <svg width="18" height="8" aria-hidden="true">
         <path
           d="M0 4H18"
