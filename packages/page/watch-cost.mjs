@@ -14,9 +14,10 @@ import { Overlay, SHAPES } from 'tram-multicast/internal/protocol/overlay.js';
 const GROUPS = 64;
 const TRAM = fileURLToPath(new URL('../tram/dist/cli/main.js', import.meta.url));
 const LOAD = { clients: 2, outstanding: 64, payloadBytes: 64, warmUpSeconds: 0.4 };
-const WINDOW_S = 1;
+/** One look of the watcher falls into each. */
+const WINDOW_S = 0.5;
 
-const rounds = Number(process.argv[2] ?? 12);
+const rounds = Number(process.argv[2] ?? 45);
 const sets = mixedSets(new Overlay(SHAPES.base(GROUPS)));
 const setup = {
   groups: GROUPS,
