@@ -189,7 +189,8 @@ function Replicas({ group, shown }: { readonly group: ShownGroup; readonly shown
   return (
     <>
       <Indices group={group} />
-      <div class="scrolls">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it may scroll, and so the keyboard must reach it */}
+      <section class="scrolls" aria-label={`Table of the replicas of g${group.group}`} tabIndex={0}>
         <table aria-label={`Replicas of g${group.group}`}>
           <thead>
             <tr>
@@ -232,7 +233,7 @@ function Replicas({ group, shown }: { readonly group: ShownGroup; readonly shown
             ))}
           </tbody>
         </table>
-      </div>
+      </section>
     </>
   );
 }
