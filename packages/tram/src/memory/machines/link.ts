@@ -241,10 +241,11 @@ export class Link {
     if (!this.awaitsPeer) this.waitingSinceUs = nowUs;
     this.flags.moveTo(transfers);
     if (this.needsConfirmation) this.addConfirmation();
-    if (!this.isOpen) return;
     // The first batch goes without a parcel: it may be the greeting, before which the peer unpacks nothing.
     const packs = parcels.isOpen && this.hasCompleted && transfers.isWorthParcel;
     if (packs && !transfers.hasUnsentReads) this.addConfirmation();
+    // There was no room for a confirmation.
+    if (!this.isOpen) return;
     if (!packs || !transfers.pack(parcels, isAwaited)) transfers.send();
     this.hasBackPressure = transfers.hasUnsent;
     this.isUrgent = this.hasBackPressure;

@@ -559,6 +559,18 @@ describe('a link', () => {
     expect(wire.remote[wire.at(0)]).toBe(1);
   });
 
+  test('abandons a peer if no room is left for what confirms a parcel', () => {
+    const wire = new Wire(true);
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    wire.read(0, new Int32Array(IN_WORDS), 2);
+    wire.flush();
+    for (let i = 0; i < 10; i++) wire.post(2 * i, [i], OPEN, 0);
+    wire.flush();
+    expect(wire.complaints.length).toBe(1);
+    expect(wire.outcomes()).toEqual(['1 ok', '2 lost']);
+  });
+
   test('a parcel that makes no sense harms nothing outside of the arena', () => {
     const bodies = fc.array(fc.integer({ min: -40, max: 2 * map.words }), { maxLength: 12 });
     fc.assert(
