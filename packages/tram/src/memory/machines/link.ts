@@ -31,7 +31,7 @@ export interface LinkOwner {
 
 const OUT_FULL = 'it is too slow: what is on its way to it has filled the buffer';
 const IN_FULL = 'it is too slow: what is read from it has filled the buffer';
-const GARBAGE = 'it has sent a parcel that makes no sense';
+const GARBAGE = 'it has sent a parcel, or an answer to one, that makes no sense';
 /** After so long without an answer a word is read, only to see whether the peer is there. */
 const PROBE_US = 100_000;
 /** A time that is always ahead. (A number like all times: a field that can be undefined would allocate them.) */
@@ -291,7 +291,8 @@ export class Link {
     const arrival = parcels.unpack();
     if (arrival === 'garbage') this.owner.abandon(this, GARBAGE);
     if (parcels.hasReceipt && this.transfers.areOthersCompleted) {
-      this.onCompleted(this.transfers.takeReceipt(parcels), nowUs);
+      if (parcels.isReceiptWhole) this.onCompleted(this.transfers.takeReceipt(parcels), nowUs);
+      else this.owner.abandon(this, GARBAGE);
     }
     return arrival === 'awaited';
   }

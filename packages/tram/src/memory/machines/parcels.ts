@@ -151,6 +151,11 @@ export class Parcels {
     return this.isUnderWay && this.words[this.receiptFromPeer + NUMBER] === this.lastSent;
   }
 
+  /** Does the receipt have the words of all reads, and no more? */
+  get isReceiptWhole(): boolean {
+    return this.words[this.receiptFromPeer + LENGTH] === this.receiptEnd;
+  }
+
   /** Where receipts arrive: our arena. */
   get arrived(): Int32Array {
     return this.words;
@@ -183,9 +188,10 @@ export class Parcels {
   /** @returns false if they make no sense */
   private unpackItems(start: number, end: number): boolean {
     const { words, size } = this;
-    if (end > this.parcelFromPeer + size) return false;
+    if (end <= start || end > this.parcelFromPeer + size) return false;
     let owedEnd = BODY;
     for (let at = start; at < end; ) {
+      if (at + ITEM > end) return false;
       const isRead = words[at + COUNT] < 0;
       const count = Math.abs(words[at + COUNT]);
       const place = words[at + PLACE];

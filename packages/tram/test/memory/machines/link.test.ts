@@ -194,6 +194,11 @@ class Wire {
     return this.keys + 501;
   }
 
+  /** Of our first parcel. */
+  get sentNumber(): number {
+    return this.keys + 1;
+  }
+
   permit(guard: number): void {
     this.remote[map.participant(PEER) + PARTICIPANT.permission] = guard;
   }
@@ -585,6 +590,35 @@ describe('a link', () => {
         if (Math.abs(length) > PARCEL_WORDS) expect(wire.complaints.length).toBe(1);
       }),
     );
+  });
+
+  test('a parcel without items, or with half of one, makes no sense', () => {
+    for (const length of [0, 1, -2, 3, 7]) {
+      const wire = new Wire(true);
+      const write = [1, wire.at(0), 5];
+      wire.arena.set(
+        [wire.expectedNumber, length, ...write, 1, wire.at(0)],
+        map.parcel(OTHER_HOST),
+      );
+      wire.link.exchange(0);
+      expect(wire.complaints.length).toBe(1);
+    }
+  });
+
+  test('an answer of another length than that of the parcel confirms nothing', () => {
+    const wire = new Wire(true);
+    wire.permit(5);
+    wire.post(0, [1], 5, 1);
+    wire.run();
+    wire.isPeerBusy = true;
+    wire.post(0, [2], 5, 2);
+    wire.flush();
+    wire.step();
+    // The words of the answer are those of the last one.
+    wire.arena.set([wire.sentNumber, 2], map.receipt(OTHER_HOST));
+    wire.exchange();
+    expect(wire.complaints.length).toBe(1);
+    expect(wire.outcomes()).toEqual(['1 ok', '2 lost']);
   });
 });
 
