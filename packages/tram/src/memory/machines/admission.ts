@@ -107,7 +107,7 @@ export class Admission {
   }
 
   private accept(request: Request, { hello, said }: Proven, { host, ...told }: Grant): void {
-    const registration = this.links.register();
+    const registration = this.links.register(host);
     const { base, keyLow, keyHigh } = registration;
     const welcome = this.handshake.welcome(said, { base, keyLow, keyHigh, ...told });
     let connection: Connection;

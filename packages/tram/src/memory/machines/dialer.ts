@@ -111,7 +111,7 @@ export class Dialer {
       this.knownHosts.learn(host, welcome.slot, welcome);
     }
     const isObserver = caller === CALLER.observer;
-    const region = isObserver ? undefined : this.links.register();
+    const region = isObserver ? undefined : this.links.register(host);
     if (region !== undefined) this.links.keep(connection, region);
     this.links.openLink(host, connection, welcome, this.ownHost);
     if (region !== undefined) this.greet(dialing, region, welcome);

@@ -78,10 +78,12 @@ export class LinkTable {
     return undefined;
   }
 
-  /** Make a new key to our arena, for one connection. */
-  register(): Registration {
+  /** Make a new key to our arena, for one connection. @param host  undefined: an observer */
+  register(host: number | undefined): Registration {
     const { words, address } = this.options.arena;
-    return this.fabric.register(address, words.length * 4, 'remote');
+    const registration = this.fabric.register(address, words.length * 4, 'remote');
+    if (host !== undefined) this.byHost[host]!.prepare(registration.keyLow);
+    return registration;
   }
 
   /** The key becomes invalid when the connection ends. */

@@ -79,6 +79,11 @@ export class Link {
     this.flags = new ReadyFlags(map);
   }
 
+  /** The other host is about to get a key to our arena, for a new connection. @param keyLow  its lower word */
+  prepare(keyLow: number): void {
+    this.parcels.prepare(keyLow);
+  }
+
   /**
    * There is a connection, and we know the key to the other host's arena.
    *

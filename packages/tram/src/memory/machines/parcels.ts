@@ -14,7 +14,8 @@
  * time. Where hardware writes into memory, it would wait for that host, so other providers have no parcels.
  *
  * - The number of a parcel or receipt is the second extent, so once it is there, so is all the rest.
- * - Numbers count from the key of the connection, so what an earlier connection has left is never taken for a new one.
+ * - Numbers count from the key of the connection, which is random. What an earlier connection has left might have the number
+ *   that the first one of this connection has, so its number is overwritten before the peer can send anything.
  * - One parcel is under way at a time, and nothing is sent behind it before its receipt has arrived: what libfabric itself
  *   writes and reads would overtake it.
  */
@@ -77,6 +78,11 @@ export class Parcels {
     this.receiptFromPeer = map.receipt(host);
   }
 
+  /** To be called before the other host knows the key to our arena for a new connection. @param keyLow  its lower word */
+  prepare(keyLow: number): void {
+    if (this.size > 0) this.words[this.parcelFromPeer + NUMBER] = keyLow;
+  }
+
   /** @param route  undefined: no parcels go over this connection */
   open(
     connection: Connection,
@@ -92,6 +98,7 @@ export class Parcels {
     this.owedEnd = 0;
     if (route === undefined) return;
     this.lastSent = remote.keyLow | 0;
+    this.words[this.receiptFromPeer + NUMBER] = this.lastSent;
     this.nextArriving = (route.ownKeyLow + 1) | 0;
   }
 

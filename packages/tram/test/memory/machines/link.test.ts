@@ -165,6 +165,8 @@ class Wire {
     const remote = { base: 0, keyLow: this.keys, keyHigh: 0 };
     const ownKeyLow = this.keys + 500;
     const route = this.packs ? { self: OWN_HOST, ownKeyLow } : undefined;
+    this.link.prepare(ownKeyLow);
+    this.peer.prepare(remote.keyLow);
     this.link.open(connection, remote, buffers, this.nowUs, route);
     this.openPeer(buffers, { base: 0, keyLow: ownKeyLow, keyHigh: 0 }, remote.keyLow);
   }
@@ -562,6 +564,26 @@ describe('a link', () => {
     wire.run();
     expect(wire.outcomes()).toEqual(['1 ok', '2 lost']);
     expect(wire.remote[wire.at(0)]).toBe(1);
+  });
+
+  test('nor if it has the number of the first one of this connection; nor is an answer taken', () => {
+    const wire = new Wire(true);
+    const later = 1000;
+    const parcel = [wire.expectedNumber + later, 5, 1, map.region(0), 5];
+    wire.arena.set(parcel, map.parcel(OTHER_HOST));
+    wire.arena.set([wire.sentNumber + later, 3, 0], map.receipt(OTHER_HOST));
+    wire.link.lose();
+    wire.open();
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    expect(wire.arena[map.region(0)]).toBe(0);
+    wire.isPeerBusy = true;
+    wire.post(0, [2], OPEN, 2);
+    wire.flush();
+    wire.step();
+    expect(wire.outcomes()).toEqual(['1 ok']);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['2 ok']);
   });
 
   test('abandons a peer if no room is left for what confirms a parcel', () => {
