@@ -8,7 +8,7 @@
 import { basename } from 'node:path';
 import { hostsWith } from '../config/machines.js';
 import type { MachinesAttachment, ProcessesAttachment } from './attachment.js';
-import { endHost, killHost, type LocalHost, openHere } from './local-host.js';
+import { endHost, killHost, type LocalHost, openHere, withMachine } from './local-host.js';
 import { readClusterFile } from './machines/cluster-file.js';
 import { RemoteHost } from './machines/remote-host.js';
 import { type Logger, type RestartOptions, START_TIMEOUT_MS } from './own-hosts.js';
@@ -52,11 +52,12 @@ export class AttachedHosts {
     await handOver(context, hostsWith(context.config.threads, host));
     await this.end(
       host,
-      async (local) => {
-        const requireSaved = savedStateCheck(local.context, [host], local.title);
-        await endHost(local, END_MS);
-        requireSaved();
-      },
+      (local) =>
+        withMachine(local, async (all) => {
+          const checks = all.map((one) => savedStateCheck(one.context, [one.host], one.title));
+          await endHost(local, END_MS);
+          for (const requireSaved of checks) requireSaved();
+        }),
       (remote) => remote.stop(END_MS),
     );
   }

@@ -179,32 +179,62 @@ function ownReplicasOf({ context, host, machine }: LocalHost): {
 
 /** Sends SIGKILL, and waits until the process has ended. @returns the process; `undefined` if the host did not run */
 export async function killHost(local: LocalHost): Promise<HostProcess | undefined> {
-  const running = await participantOf(local);
-  leaveDown(local);
-  if (running === undefined) return undefined;
-  signal(running.pid, 'SIGKILL');
-  await untilDead(local);
-  return running;
+  return withMachine(local, async (hosts) => {
+    const running = await firstRunning(hosts);
+    leaveDown(local);
+    if (running === undefined) return undefined;
+    signal(running.pid, 'SIGKILL');
+    await untilDead(hosts);
+    return running;
+  });
 }
 
 /**
- * Sends SIGTERM, and SIGKILL if the host has not stopped in time.
+ * Sends SIGTERM, and SIGKILL if the host has not stopped in time, or another host of its machine.
  * @param timeoutMs  how long it may take to stop its replicas. If it does, it also gets the time to write what they leave
  */
 export async function endHost(
   local: LocalHost,
   timeoutMs: number,
 ): Promise<{ readonly running: HostProcess | undefined; readonly wasKilled: boolean }> {
-  const running = await participantOf(local);
-  leaveDown(local);
-  if (running === undefined) return { running, wasKilled: false };
-  signal(running.pid, 'SIGTERM');
-  const askedMs = Date.now();
-  const isInTime = (): boolean => Date.now() - askedMs < (hasStopped(local) ? STOP_MS : timeoutMs);
-  while (local.arena.isHostLocked(local.host) && isInTime()) await pause(LOOK_MS);
-  const wasKilled = local.arena.isHostLocked(local.host);
-  if (wasKilled) await killHost(local);
-  return { running, wasKilled };
+  return withMachine(local, async (hosts) => {
+    const running = await firstRunning(hosts);
+    leaveDown(local);
+    if (running === undefined) return { running, wasKilled: false };
+    signal(running.pid, 'SIGTERM');
+    const askedMs = Date.now();
+    const limitMs = (): number => (hosts.every(hasStopped) ? STOP_MS : timeoutMs);
+    while (hosts.some(isLocked) && Date.now() - askedMs < limitMs()) await pause(LOOK_MS);
+    const wasKilled = hosts.some(isLocked);
+    if (wasKilled) await killHost(local);
+    return { running, wasKilled };
+  });
+}
+
+/** Calls `use` with all hosts of the machine of this one, which run in one process. On processes, each host is alone. */
+export async function withMachine<Result>(
+  local: LocalHost,
+  use: (hosts: readonly LocalHost[]) => Promise<Result>,
+): Promise<Result> {
+  const besides = local.besides?.() ?? [];
+  try {
+    return await use([local, ...besides]);
+  } finally {
+    for (const { arena } of besides) arena.close();
+  }
+}
+
+/** The process that runs them, also if some of them have ended already. */
+async function firstRunning(hosts: readonly LocalHost[]): Promise<HostProcess | undefined> {
+  for (const host of hosts) {
+    const running = await participantOf(host);
+    if (running !== undefined) return running;
+  }
+  return undefined;
+}
+
+function isLocked({ arena, host }: LocalHost): boolean {
+  return arena.isHostLocked(host);
 }
 
 /** Does the host no longer run its replicas? If its process is still there, it writes what they leave. */
@@ -227,11 +257,12 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** The kernel releases the lock of a process once all of its threads have ended. */
-async function untilDead({ arena, host, title }: LocalHost): Promise<void> {
+/** The kernel releases the locks of a process once all of its threads have ended. */
+async function untilDead(hosts: readonly LocalHost[]): Promise<void> {
   const deadlineMs = Date.now() + DEATH_MS;
-  while (arena.isHostLocked(host)) {
+  while (hosts.some(isLocked)) {
     if (Date.now() > deadlineMs) {
+      const [{ title }] = hosts;
       throw new TramError('TRAM_SYSTEM', `host ${title} was killed but has not ended yet`, {
         hint: 'The kernel may be busy with it. Look again with `tram status`.',
       });
