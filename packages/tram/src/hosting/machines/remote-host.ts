@@ -95,7 +95,7 @@ export class RemoteHost {
     const started = { hosts, title, groups: () => this.status.groups, ended: () => undefined };
     const replicas = await untilRejoined(started, deliveredByGroup(groups), deadlineMs);
     if (!fresh) requireSaved();
-    else if (this.starts > starts) {
+    else if (this.starts.some((now, i) => now > starts[i])) {
       throw keptItsMemory(title, 'when it ended, too few other members were connected to it');
     }
     return replicas;
@@ -129,10 +129,10 @@ export class RemoteHost {
     });
   }
 
-  /** How often it has started with the memory that it has. */
-  private get starts(): number {
+  /** How often each host of its machine has started with the memory that it has. */
+  private get starts(): number[] {
     const { map, arena } = this.mirror.context;
-    return hostStartsOf(arena.words[map.host(this.host) + HOST.state]);
+    return this.hosts.map((host) => hostStartsOf(arena.words[map.host(host) + HOST.state]));
   }
 
   private async latestIncarnations(): Promise<number[]> {

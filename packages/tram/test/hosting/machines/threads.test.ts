@@ -126,7 +126,8 @@ test('commands end and restart all hosts of a machine', async () => {
   expect(started).toMatchObject({ code: 0, stderr: '' });
   expect(started.stdout).toMatch(/host alpha is up again.*\nrejoined after \d+ ms: g0\/0, g1\/0/);
   const fresh = await cluster.nearby('restart', 'g1/0', '--fresh');
-  expect(fresh.stdout).toMatch(/host alpha is up again, with empty memory/);
+  // If it fails, stderr says why.
+  expect(fresh.stderr + fresh.stdout).toMatch(/host alpha is up again, with empty memory/);
 
   // One of the threads is asked, and the process ends for both.
   await cluster.ask(3, 'restart');
