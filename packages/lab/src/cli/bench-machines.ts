@@ -28,8 +28,8 @@ time without an answer for the client.
 With --config it measures a running cluster. The service of that cluster gets the messages. Its leaders change, and
 are restored at the end. Bare writes and ping-pong are still measured on the loopback interface of this machine.
 
-With --threads it compares clusters whose machines have one thread, and as many as that, and measures only their
-throughput. Clusters of one machine (groups of one replica) have the cores of this machine to themselves and the client.
+With --threads N it compares clusters whose machines have one thread with clusters whose machines have N threads, and
+measures only throughput. A cluster of one machine (groups of one replica) shares the cores only with the client.
 Clusters of three machines show what more threads cost if no core is free.
 
 On one machine all hosts and the client share its cores, and no packet leaves it: compare the ratios, and run it

@@ -26,9 +26,9 @@ interface FailoverFlags {
 const CLIENTS = { processes: 100, machines: 1 };
 
 const FAILOVER_HELP = `
-The last experiment of the paper: all clients send to all groups, and the leaders of all groups change at once. First
-the changes are requested, then the process that runs the leaders is killed. The table shows the delays of the messages
-that were in flight during a change.
+The last experiment of the paper: all clients send to all groups, and the leaders of all groups change at once. The
+benchmark first requests such changes, then kills the process that runs all leaders. The table shows the delays of the
+messages that were in flight during a change.
 
 With --memory machines, the hosts reach each other over the loopback, and one client has 16 messages in flight.
 
@@ -46,6 +46,7 @@ export function registerBench(program: Command): void {
   bench
     .command('failover')
     .summary('delays of messages during a leader change in all groups')
+    .description('Measures how a leader change in all groups delays messages.')
     .option('--groups <n>', 'replica groups', integer(1, 64), 8)
     .option('--replicas <n>', 'replicas of each group', integer(3, 7), 3)
     .option('--tree <shape>', 'base, breadth, depth, or parents such as -1,0,0', 'breadth')
@@ -56,7 +57,7 @@ export function registerBench(program: Command): void {
     )
     .option(
       '--clients <n>',
-      'clients, each with one message in flight (100; on machines 1, with 16)',
+      'clients (default: 100 with one message in flight each; with --memory machines 1 with 16)',
       integer(1, 1000),
     )
     .option('--payload <bytes>', 'size of a message', integer(0, 1024), 64)

@@ -67,8 +67,10 @@ const FAULT_TITLES: Readonly<Record<Fault, string>> = {
 };
 
 function helpText(): string {
-  const list = (entries: [string, string][]): string =>
-    entries.map(([name, title]) => `  ${name.padEnd(16)}${title}`).join('\n');
+  const list = (entries: [string, string][]): string => {
+    const width = Math.max(...entries.map(([name]) => name.length)) + 2;
+    return entries.map(([name, title]) => `  ${name.padEnd(width)}${title}`).join('\n');
+  };
   return `
 The seed determines everything: the tree, the sizes, the timing, the messages, and all faults with
 their times. First the faults happen. Then the simulated world heals, and all messages must be
@@ -98,7 +100,7 @@ Examples:
     $ tram-lab sim --seeds 500 --mutation H4
 
   See the run that fails, step by step, in a browser:
-    $ xdg-open "$(tram-lab sim --seed 8 --mutation H2 --link)"
+    $ xdg-open "$(tram-lab sim --seed 12 --mutation H2 --groups 1 --replicas 3 --messages 150 --link)"
 
   Your own tree (group 0 is the root), without faults:
     $ tram-lab sim --tree -1,0,0,1 --faults none

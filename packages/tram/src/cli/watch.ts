@@ -18,11 +18,11 @@ interface WatchFlags extends Which {
 const LOOK_MS = 200;
 
 const HELP = `
-The page shows the tree of groups, leaders, replicas, hosts, rates, latencies and what happens. The
+The page shows the tree of groups, leaders, replicas, hosts, rates, latencies and events. The
 command prints its address, and serves it until Ctrl-C or until the cluster is taken down. It only
 reads the memory of the cluster, as "tram status" does.
 
-By default, only programs of this machine can open the page, and it can't change anything.
+By default, only programs of this machine can open the page, and the page can't change the cluster.
 
 --control lets the page crash hosts, restart them and choose leaders. --address serves the page at
 another address of this machine. In both cases the printed address ends with a token, and whoever
