@@ -33,7 +33,7 @@ const CLUSTERS = [
   'packages/tram/test/hosting/{awake,leaders,local-recovery,orderly-stop,own-journal}.test.ts',
   'packages/tram/test/hosting/{rejoin,rolling-restart}.test.ts',
   'packages/tram/test/hosting/{stall,stray-errors,supervisor}.test.ts',
-  'packages/tram/test/hosting/machines/{durable,machine,operator,outdated,replaced}.test.ts',
+  'packages/tram/test/hosting/machines/{durable,end-machine,machine,operator,outdated,replaced,threads}.test.ts',
 ];
 
 /** Tests that keep several threads or processes busy. They need the cores for themselves, so they run one at a time. */
