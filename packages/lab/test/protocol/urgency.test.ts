@@ -29,6 +29,20 @@ test('a leader marks the writes to a quorum as urgent, and not those to a member
   expect(rounds.filter((urgent) => urgent.length === 2)).toEqual([[B.participant, C.participant]]);
 });
 
+test('a leader with just one other member marks the writes to it as urgent', () => {
+  const stage = new Stage('groups=1 replicas=2 clients=1 payload=32', {
+    // Most steps are quick.
+    timing: { heartbeatUs: 2000, restUs: 2000, quickUs: 2000, suspectAfterUs: 20_000 },
+  });
+  const [A, B] = stage.group(0);
+  const markUrgent = vi.spyOn(A.memory, 'markUrgent');
+  for (let sent = 1; sent <= 20; sent++) {
+    stage.send(0, [0], 'm');
+    stage.until(() => A.replica.member.deliveries === sent);
+  }
+  expect(markUrgent.mock.calls.map(([peer]) => peer)).toEqual(Array(20).fill(B.participant));
+});
+
 test.each([true, false])(
   'if clients wait for journals (%s), a leader wakes the other members as soon as entries are decided',
   (isAwaited) => {

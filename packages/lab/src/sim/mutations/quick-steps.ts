@@ -61,7 +61,7 @@ export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
     title:
       'in a quick step, a leader that does not know at once that a quorum holds its entries waits for those members alone',
     caughtBy: { script: 'quick-steps' },
-    edits: [{ file: REPLICATION, find: 'return this.sendAll();', replace: 'return 1;' }],
+    edits: [{ file: REPLICATION, find: 'return this.sendAll(true);', replace: 'return 1;' }],
   },
   'late-copies-forgotten': {
     title: 'a full step does not send the entries that quick steps have not sent to all members',

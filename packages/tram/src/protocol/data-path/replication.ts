@@ -252,21 +252,24 @@ export class Replication {
     let missing = this.member.quorum - 1;
     for (const copy of copies) {
       if (copy.phase !== 'installed' || copy.sentIndex === endIndex) continue;
-      if (!this.sendAtOnce(copy)) break;
+      if (!this.sendAtOnce(copy)) return this.sendAll(true);
       if (--missing === 0) return 1;
     }
     return this.sendAll();
   }
 
-  /** Send to each member what it does not have yet. Returns to how many. */
-  sendAll(): number {
+  /**
+   * Send to each member what it does not have yet. Returns to how many.
+   * @param isAwaited  does this step wait already for what it has sent to one of them?
+   */
+  sendAll(isAwaited = false): number {
     let work = 0;
     for (const copy of this.copies) {
       if (copy.phase === 'absent' || copy.sentIndex === this.endIndex) continue;
       this.send(copy);
       work++;
     }
-    if (work > 0) this.markQuorumUrgent();
+    if (work > 0 || isAwaited) this.markQuorumUrgent();
     return work;
   }
 
