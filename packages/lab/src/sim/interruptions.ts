@@ -131,16 +131,17 @@ export class Interruptions {
       this.letOthersRun(host);
     });
     this.drawNext();
-    // It was killed while it waited, and may even have a new incarnation.
-    const hasEnded = state !== 'down' && host.state === 'down';
-    if (hasEnded || host.memory !== memory) throw new Killed();
+    endIfKilled(host, memory, state);
     if (host.state === 'up') memory.dieIfDue();
   };
 
   private atScriptedPoint(scripted: Scripted): void {
     if (--scripted.pointsLeft > 0) return;
     this.scripted = undefined;
-    this.suspend(scripted.host, scripted.action);
+    const { host, action } = scripted;
+    const { memory, state } = host;
+    this.suspend(host, action);
+    endIfKilled(host, memory, state);
   }
 
   /** @param meanwhile  runs while the participant waits */
@@ -174,6 +175,12 @@ export class Interruptions {
     const events = random.between(1, random.below(4) === 0 ? 60 : 8);
     for (let i = 0; i < events && !world.isIdle; i++) world.advance();
   }
+}
+
+/** Ends the step of a participant that was killed while it waited, and may even have a new incarnation. */
+function endIfKilled(host: Host, memory: Host['memory'], state: Host['state']): void {
+  const hasEnded = state !== 'down' && host.state === 'down';
+  if (hasEnded || host.memory !== memory) throw new Killed();
 }
 
 const RARER = 8;

@@ -9,11 +9,13 @@ import { highMask, lowMask } from 'tram-multicast/internal/protocol/overlay.js';
 import type { Host, ReplicaHost } from './hosts.js';
 import type { Sent } from './ledger.js';
 import type { Link } from './links.js';
-import type { TickPlan } from './plan.js';
+import type { Plan, TickPlan } from './plan.js';
 import { makePlan } from './scenario-plan.js';
 import { type ScriptedStart, World } from './world.js';
 
 export interface Overrides {
+  /** Without it, the script decides which operation arrives when. On shared memory, all take effect at once. */
+  readonly memory?: Plan['memory'];
   readonly sizes?: Partial<Sizes>;
   readonly timing?: Partial<Timing>;
   readonly pace?: Partial<Pace>;
@@ -34,11 +36,12 @@ export class Stage {
 
   /** @param cluster  as in a scenario: `replicas=3 clients=2 rings=4096` */
   constructor(cluster: string, overrides: Overrides = {}) {
-    const { sizes, timing, pace, ticks, journalOf, startOf } = overrides;
+    const { memory, sizes, timing, pace, ticks, journalOf, startOf } = overrides;
     const { serviceFailsEvery = 0, serviceDefersEvery = 0 } = overrides;
     const plan = makePlan(cluster);
     const staged = {
       ...plan,
+      memory: memory ?? plan.memory,
       sizes: { ...plan.sizes, ...sizes },
       timing: { ...plan.timing, ...timing },
       pace: { ...plan.pace, ...pace },

@@ -1,8 +1,9 @@
 /** Steps that are interrupted between two loads or stores, at one point after the other. */
 import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
 import { expect } from 'vitest';
+import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Stage } from '../../src/sim/stage.js';
-import { interruptedAttack } from './attack.js';
+import { DIVERGED, interruptedAttack } from './attack.js';
 
 /** Two clients that send entries of different lengths as fast as they can. @returns a function that ends this */
 function floodUnevenly(stage: Stage): () => void {
@@ -10,6 +11,25 @@ function floodUnevenly(stage: Stage): () => void {
   return () => {
     for (const end of ends) end();
   };
+}
+
+/**
+ * On shared memory, the first member has decided a message in a quick step, which not all members have, and the next message
+ * is there.
+ */
+function quickStage(
+  StageOf: typeof Stage,
+  replicas: number,
+): { stage: Stage; members: ReplicaHost[] } {
+  const timing = { heartbeatUs: 500, restUs: 500, quickUs: 500, suspectAfterUs: 5000 };
+  const stage = new StageOf(`replicas=${replicas} clients=2`, { memory: 'shared', timing });
+  const members = stage.group(0);
+  const { replica } = members[0];
+  stage.until(() => replica.rows.dueUs > stage.world.nowUs + 400);
+  stage.send(1, [0], 'first');
+  stage.until(() => replica.member.deliveries === 1);
+  stage.send(1, [0], 'second');
+  return { stage, members };
 }
 
 const SMALLEST_LOG = 'replicas=3 clients=2 payload=400 rings=0';
@@ -49,6 +69,60 @@ interruptedAttack(
       stage.settle();
     }
     expect(overwritten).toBeGreaterThan(DELIVERY_POINTS / DELIVERY_POINTS_APART / 2);
+  },
+);
+
+/** More points than a leader passes from the begin of a quick step until it has decided what it orders there. */
+const QUICK_POINTS = 180;
+const QUICK_POINTS_APART = 6;
+
+interruptedAttack(
+  'a leader waits in the middle of a quick step while another member takes over and orders another message first',
+  { 'at-once-unpermitted': DIVERGED, 'at-once-permission-first': DIVERGED },
+  ({ Stage }) => {
+    for (const replicas of [3, 5]) {
+      for (let point = 1; point <= QUICK_POINTS; point += QUICK_POINTS_APART) {
+        const { stage, members } = quickStage(Stage, replicas);
+        const last = members[replicas - 1];
+        stage.interrupt(members[0], point, () => {
+          stage.send(0, [0], 'another');
+          stage.lead(last);
+          stage.runFor(300);
+        });
+        stage.runFor(300);
+        stage.settle();
+      }
+    }
+  },
+);
+
+interruptedAttack(
+  'a leader dies in a quick step, and of those that hold what it has decided, so many that just one is left',
+  {},
+  ({ Stage }) => {
+    let lacking = 0;
+    for (const replicas of [3, 5]) {
+      for (let point = 1; point <= 2 * QUICK_POINTS; point += QUICK_POINTS_APART) {
+        const { stage, members } = quickStage(Stage, replicas);
+        const [A, B] = members;
+        const last = members[replicas - 1];
+        stage.interrupt(A, point, () => {
+          const isDecided = A.replica.replication.decided === 2;
+          if (isDecided && last.replica.member.sealLog().endIndex < 2) lacking++;
+          stage.send(0, [0], 'another');
+          stage.kill(A);
+          if (replicas === 5) stage.kill(B);
+          stage.lead(last);
+          stage.runFor(300);
+          // They come back without their memory.
+          stage.restart(A);
+          if (replicas === 5) stage.restart(B);
+        });
+        stage.runFor(300);
+        stage.settle();
+      }
+    }
+    expect(lacking).toBeGreaterThan(QUICK_POINTS / QUICK_POINTS_APART / 2);
   },
 );
 
