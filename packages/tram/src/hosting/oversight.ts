@@ -192,9 +192,11 @@ export function markEnded({ arena, map }: ClusterContext, host: number): boolean
   const state = Atomics.load(words, line + HOST.state);
   if (hostStateOf(state) === HOST_STATE.ended) return false;
   if (!isCut(words, line + HOST.lifeline) && isLocked(arena, host)) return false;
-  Atomics.store(words, line + HOST.parked, PARKED.absent);
   const ended = withHostState(state, HOST_STATE.ended);
-  return Atomics.compareExchange(words, line + HOST.state, state, ended) === state;
+  if (Atomics.compareExchange(words, line + HOST.state, state, ended) !== state) return false;
+  // Not before: if it runs again, it may be parked by now, and nobody would wake it.
+  Atomics.store(words, line + HOST.parked, PARKED.absent);
+  return true;
 }
 
 /** Tells all hosts to end. Returns true for the first caller, which also cleans up. */

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { openArena } from '../../src/hosting/open-arena.js';
-import { HOST, PARKED } from '../../src/memory/arena.js';
+import { markEnded } from '../../src/hosting/oversight.js';
+import { HOST, HOST_STATE, PARKED } from '../../src/memory/arena.js';
 import { Client, Cluster, encode, until } from '../built.js';
 
 const OPTIONS = { groups: 1, hosts: 1, replicas: 1, clients: 2 };
@@ -40,4 +41,24 @@ test('a client that was killed is not awake for long', async () => {
   words.set(1, PARKED.awake);
   await until(() => words.of(1) === PARKED.absent);
   words.close();
+});
+
+test('a host that runs again and is parked stays so if its earlier end becomes known late', () => {
+  const words = new Int32Array(HOST.words);
+  const start = (number: number): void => {
+    words[HOST.state] = (number << 2) | HOST_STATE.running;
+  };
+  start(1);
+  const arena = {
+    words,
+    // The lock is free. Before the caller goes on, the host is started again.
+    isHostLocked: () => {
+      start(2);
+      words[HOST.parked] = PARKED.parked;
+      return false;
+    },
+  };
+  const context = { arena, map: { host: () => 0 } } as unknown as ClusterContext;
+  expect(markEnded(context, 0)).toBe(false);
+  expect(words[HOST.parked]).toBe(PARKED.parked);
 });
