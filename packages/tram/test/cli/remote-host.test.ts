@@ -2,10 +2,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Loopback, NAMES } from '../loopback.js';
 import { needLibfabric } from '../memory/fabric/present.js';
 import { until } from './command-line.js';
+
+/** For the start of a command, and for longer than hosts usually take to answer it. Shorter than until a host is suspected. */
+const SLOW_MS = 1500;
 
 let cluster: Loopback;
 
@@ -194,6 +198,15 @@ describe('restart --all', () => {
       ),
     });
     expect(await replyOf('b')).toBe('g1  2 b\n');
+  });
+
+  test('does not take a host that is slow to answer for one that is down', async () => {
+    const [, , gamma] = await cluster.startAll('--respawn');
+    gamma.child.kill('SIGSTOP');
+    const restarted = cluster.farAway('restart', '--all');
+    await setTimeout(SLOW_MS);
+    gamma.child.kill('SIGCONT');
+    expect(await restarted).toMatchObject({ code: 0, stderr: '' });
   });
 
   test('ends at a host that nobody starts again, and does not begin without all replicas', async () => {

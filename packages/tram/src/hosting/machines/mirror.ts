@@ -20,10 +20,13 @@ import { ownAddress, readClusterFile } from './cluster-file.js';
 import { LogCopies } from './log-copies.js';
 import { attachRemotely, type RemoteAttachment, turn, unreachable } from './remote-attachment.js';
 
-/** How long to wait for all hosts once some have answered; and for the first answer. */
-const ALL_US = 500_000;
+/**
+ * How long to wait for all hosts once some have answered; and for the first answer. A host that has ended refuses at once, so
+ * this is for hosts that hang or can't be reached. It is not shorter, because a busy host must not be taken for one of these.
+ */
+const ALL_US = 2_000_000;
 const ANYBODY_US = 3_000_000;
-/** How long a refresh may take. Hosts that have not answered by then are left out. */
+/** How long a refresh in the background may take. What has not arrived by then is shown as it was. */
 const COPY_US = 500_000;
 /** How often everything is copied; and how often logs are polled while they have no new entries. */
 const REFRESH_MS = 50;
@@ -79,7 +82,7 @@ export class Mirror {
     const mirror = new Mirror(attachment);
     try {
       await mirror.untilHeard();
-      await mirror.refresh();
+      await mirror.refreshWholly();
     } catch (error) {
       attachment.close();
       throw error;
@@ -121,9 +124,9 @@ export class Mirror {
     while (link.isOpen && !link.isSettled) await this.turn();
   }
 
-  /** Copies everything anew, now. */
+  /** Copies everything anew, now, from all hosts that are connected. */
   update(): Promise<void> {
-    return this.run(() => this.refresh());
+    return this.run(() => this.refreshWholly());
   }
 
   /** Why a host can't be reached; undefined if it can. */
@@ -196,6 +199,21 @@ export class Mirror {
     await this.settle();
     this.takeRows();
     await this.takeSlots();
+  }
+
+  /**
+   * The same, and also waits for slow hosts, as long as they are connected. Of a host without an earlier copy, half a copy
+   * would show replicas that run as down or recovering; and callers of `update` compare what they see with what comes later.
+   */
+  private async refreshWholly(): Promise<void> {
+    await this.refresh();
+    const { links } = this.attachment.network;
+    for (let host = 0; host < this.context.map.hosts; host++) {
+      const link = links[host]!;
+      await this.untilSettled(link);
+      if (!link.isOpen) this.noteEnded(host);
+    }
+    this.takeRows();
   }
 
   /** Copies the host's line; line, statistics and row of each of its replicas; and what it knows of clients. */
