@@ -105,10 +105,13 @@ export function registerRestart(program: Command): void {
 
 async function restart(target: ReplicaHost, flags: RestartFlags): Promise<number> {
   const { fresh = false, timeoutMs } = flags;
-  const { machine, arena, host } = target;
+  const { machine } = target;
   await requireRestartable(target);
+  const { doesMachineRun } = await import('../hosting/local-host.js');
   // It may belong to a service manager, which would start it as well.
-  if (machine !== undefined && arena.isHostLocked(host)) return restartAsked(target, flags);
+  if (machine !== undefined && (await doesMachineRun(target, timeoutMs))) {
+    return restartAsked(target, flags);
+  }
   const { restartHost } = await import('../hosting/start-again.js');
   const { withSeen } = await import('./attached.js');
   const startedMs = performance.now();
@@ -145,7 +148,7 @@ async function restartRemotely(target: RemoteHost, flags: RestartFlags): Promise
 
 /** @throws TRAM_CLOSED, TRAM_HOST_RUNNING if the process of the host hangs, and so could not end in order */
 async function requireRestartable(target: ReplicaHost): Promise<void> {
-  const { participantOf } = await import('../hosting/local-host.js');
+  const { processOf } = await import('../hosting/local-host.js');
   const { statusOf } = await import('../hosting/status.js');
   const { name, context, title, replica } = target;
   if (statusOf(context).state === 'closing') {
@@ -153,7 +156,7 @@ async function requireRestartable(target: ReplicaHost): Promise<void> {
       hint: `Wait until it is down, then start it with \`${commandFor(target, 'up')}\`.`,
     });
   }
-  const running = await participantOf(target);
+  const running = await processOf(target);
   if (!running?.isStopped) return;
   throw new TramError(
     'TRAM_HOST_RUNNING',

@@ -8,7 +8,14 @@
 import { basename } from 'node:path';
 import { hostsWith } from '../config/machines.js';
 import type { MachinesAttachment, ProcessesAttachment } from './attachment.js';
-import { endHost, killHost, type LocalHost, openHere, withMachine } from './local-host.js';
+import {
+  doesMachineRun,
+  endHost,
+  killHost,
+  type LocalHost,
+  openHere,
+  withMachine,
+} from './local-host.js';
 import { readClusterFile } from './machines/cluster-file.js';
 import { RemoteHost } from './machines/remote-host.js';
 import { type Logger, type RestartOptions, START_TIMEOUT_MS } from './own-hosts.js';
@@ -77,8 +84,9 @@ export class AttachedHosts {
   /** Restarts a host, which is stopped in order if it runs, and waits until its replicas take part in their groups again. */
   restart(host: number, options: RestartOptions, beforeEnd?: BeforeEnd): Promise<ReplicaStatus[]> {
     const { fresh = false, timeoutMs = START_TIMEOUT_MS } = options;
-    return this.use(host, (local, remote) => {
-      const isAsked = remote !== undefined && local?.arena.isHostLocked(host) !== false;
+    return this.use(host, async (local, remote) => {
+      const isAsked =
+        remote !== undefined && (local === undefined || (await doesMachineRun(local, timeoutMs)));
       if (isAsked) return remote.restart(fresh, timeoutMs, beforeEnd);
       return restartHost(local!, { fresh, timeoutMs, beforeEnd }, this.attachment.context);
     });

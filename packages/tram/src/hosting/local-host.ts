@@ -224,6 +224,33 @@ export async function withMachine<Result>(
   }
 }
 
+/**
+ * Do the hosts of its machine run? They start and end together: while only some of them run, this waits for what comes of it.
+ * @throws TRAM_HOST_RUNNING if it takes too long
+ */
+export async function doesMachineRun(local: LocalHost, timeoutMs: number): Promise<boolean> {
+  const deadlineMs = Date.now() + timeoutMs;
+  return withMachine(local, async (hosts) => {
+    for (;;) {
+      const running = hosts.filter(isLocked);
+      if (running.length === 0 || running.length === hosts.length) return running.length > 0;
+      if (Date.now() > deadlineMs) {
+        throw new TramError(
+          'TRAM_HOST_RUNNING',
+          `host ${local.title} has not ended yet: only some of its threads have`,
+          { hint: 'Look at its log. If it hangs, end it with `tram kill`.' },
+        );
+      }
+      await pause(LOOK_MS);
+    }
+  });
+}
+
+/** The process that runs the host, or another host of its machine; `undefined` if none does. */
+export function processOf(local: LocalHost): Promise<HostProcess | undefined> {
+  return withMachine(local, firstRunning);
+}
+
 /** The process that runs them, also if some of them have ended already. */
 async function firstRunning(hosts: readonly LocalHost[]): Promise<HostProcess | undefined> {
   for (const host of hosts) {

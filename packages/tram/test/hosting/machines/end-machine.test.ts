@@ -4,7 +4,12 @@ import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { endHost, killHost, type LocalHost } from '../../../src/hosting/local-host.js';
+import {
+  doesMachineRun,
+  endHost,
+  killHost,
+  type LocalHost,
+} from '../../../src/hosting/local-host.js';
 import { HOST } from '../../../src/memory/arena.js';
 
 let directory: string;
@@ -49,4 +54,33 @@ test.each(ENDS)('a machine of which one thread has ended is %s, and awaited', as
   await end({ ...hostThat(0, () => false), besides });
   expect(hasEnded()).toBe(true);
   expect(closed).toBeGreaterThan(0);
+});
+
+/** A machine of two threads, of which the first one has no lock any more, or not yet. */
+function machineOf(first: () => boolean, second: () => boolean): LocalHost {
+  return { ...hostThat(0, first), besides: () => [hostThat(1, second)] };
+}
+
+test('a machine of which some threads have ended runs until all have', async () => {
+  let looks = 0;
+  const ending = machineOf(
+    () => false,
+    () => ++looks < 5,
+  );
+  expect(await doesMachineRun(ending, 10_000)).toBe(false);
+  expect(looks).toBe(5);
+  let isUp = false;
+  const starting = machineOf(
+    () => isUp,
+    () => {
+      isUp = true;
+      return true;
+    },
+  );
+  expect(await doesMachineRun(starting, 10_000)).toBe(true);
+  const hanging = machineOf(
+    () => false,
+    () => true,
+  );
+  await expect(doesMachineRun(hanging, 20)).rejects.toMatchObject({ code: 'TRAM_HOST_RUNNING' });
 });
