@@ -109,7 +109,9 @@ class ThreadedHosts implements MachineHosts {
     const { request, failure, hasClosed } = thread;
     if (failure !== undefined && this.failure === undefined) {
       this.failure = failure;
-      settings.logOf(hosts[index])('error', 'has failed, so all hosts of this machine end');
+      const why = failure instanceof Error ? failure.message : String(failure);
+      const text = `has failed, so all hosts of this machine end: ${why}`;
+      settings.logOf(hosts[index])('error', text);
     }
     if (hasClosed) this.stop(request);
     else await Promise.all(threads.map((one) => one.terminate()));
