@@ -7,7 +7,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -18,10 +17,14 @@ import type { ClusterStatus } from '../src/hosting/status.js';
 import { HOST } from '../src/memory/arena.js';
 import { Client, TramError } from './built.js';
 import { finish, MAIN, type Result, SERVICE, textOf, until } from './cli/command-line.js';
+import { freePorts } from './free-ports.js';
 
 const built = (path: string): string => new URL(`../dist/${path}`, import.meta.url).href;
 const { Mirror } = (await import(built('hosting/machines/mirror.js'))) as typeof mirrors;
 const { statusOf } = (await import(built('hosting/status.js'))) as typeof statuses;
+
+/** The threads of a machine listen at its port and those that follow. */
+const THREADS_MAX = 2;
 
 export const NAMES = ['alpha', 'beta', 'gamma'] as const;
 export type Name = (typeof NAMES)[number];
@@ -55,7 +58,8 @@ export class Loopback {
   static async make(
     addresses: readonly string[] = NAMES.map((_, host) => `127.0.0.${host + 2}`),
   ): Promise<Loopback> {
-    const cluster = new Loopback(addresses, await freePort());
+    const [port] = await freePorts(1, THREADS_MAX - 1);
+    const cluster = new Loopback(addresses, port);
     writeFileSync(join(cluster.folder, 'service.mjs'), SERVICE);
     cluster.writeConfig(cluster.config, addresses);
     cluster.writeConfig(cluster.far, addresses, '', `${cluster.name}-far`);
@@ -228,13 +232,4 @@ export class HostProcess {
 
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-}
-
-/** Free at all addresses of the loopback, as far as one can tell. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '0.0.0.0');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  await once(server.close(), 'close');
-  return port;
 }

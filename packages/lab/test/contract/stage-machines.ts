@@ -2,7 +2,6 @@
  * A stage whose actors are hosts of their own: each is a process with its own arena, connected to the others by libfabric over
  * the loopback. The suite also maps the arenas, for checks.
  */
-import { createServer, type Server } from 'node:net';
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import type { SocketAddress } from 'tram-multicast/internal/memory/fabric/socket-address.js';
 import {
@@ -11,6 +10,7 @@ import {
   createArenaFile,
   removeArenaFile,
 } from 'tram-multicast/internal/memory/processes/arena-file.js';
+import { freePorts } from '../../src/bench/systems/ports.js';
 import type { Actor } from './stage.js';
 import {
   forkCounterpart,
@@ -99,17 +99,4 @@ export class MachinesStage extends RealStage {
       removeArenaFile(arena.path);
     }
   }
-}
-
-/** Ports that are free now, and unlikely to be taken before they are used. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listening));
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
-  return ports;
-}
-
-function listening(): Promise<Server> {
-  const server = createServer();
-  return new Promise((resolve) => server.listen(0, ADDRESS, () => resolve(server)));
 }

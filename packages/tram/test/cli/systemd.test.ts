@@ -2,11 +2,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { projectDirectory } from '../built.js';
+import { freePort } from '../free-ports.js';
 import { needLibfabric } from '../memory/fabric/present.js';
 import { MAIN, textOf, until } from './command-line.js';
 
@@ -40,14 +40,6 @@ function start(unit: string): ChildProcess {
   const child = spawn(process.execPath, [MAIN, ...args], { cwd: folder });
   children.push(child);
   return child;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 test('there are two units', () => {

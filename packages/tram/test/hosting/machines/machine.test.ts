@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { request } from 'node:http';
 import { createRequire } from 'node:module';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +28,7 @@ import type * as statuses from '../../../src/hosting/status.js';
 import type { ClusterStatus, HostStatus } from '../../../src/hosting/status.js';
 import { Fabric } from '../../../src/memory/fabric/fabric.js';
 import { Client, decode, encode } from '../../built.js';
+import { freePorts } from '../../free-ports.js';
 import { Witness } from '../../memory/fabric/pair.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
 
@@ -156,14 +157,6 @@ function writeConfig(file: string, name: string, more = ''): void {
     `memory: machines\nname: ${name}\ngroups: 3\nclients: ${CLIENTS}\nlogBytes: 65536\nleaders: together\n` +
       `service: ./service.mjs\ntrace: ./history\nsecret: cluster.secret\nhosts:\n${machines.join('')}${more}`,
   );
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const free = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return free;
 }
 
 interface Result {

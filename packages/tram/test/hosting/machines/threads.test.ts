@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Client, decode, encode } from '../../built.js';
 import { until } from '../../cli/command-line.js';
+import { freePorts } from '../../free-ports.js';
 import { type HostProcess, Loopback, NAMES } from '../../loopback.js';
 import { needLibfabric } from '../../memory/fabric/present.js';
 
@@ -228,7 +229,7 @@ test('a thread that vanishes ends the machine at once', async () => {
 });
 
 test('one HTTP port tells of all threads', async () => {
-  const http = cluster.port + 1000;
+  const [http] = await freePorts(1, NAMES.length - 1);
   const hosts = NAMES.map(
     (name, host) =>
       `  - { name: ${name}, address: ${cluster.addresses[host]}, port: ${cluster.port}, http: ${http + host} }\n`,

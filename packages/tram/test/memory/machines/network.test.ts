@@ -1,6 +1,5 @@
 /** Networks of several hosts, in one thread and over the loopback: who is let in, who comes back, what is left behind. */
 import { readdirSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nowUs } from '../../../src/hosting/clock.js';
 import { type Arena, ArenaMap } from '../../../src/memory/arena.js';
@@ -17,6 +16,7 @@ import {
   createArenaFile,
   removeArenaFile,
 } from '../../../src/memory/processes/arena-file.js';
+import { freePort } from '../../free-ports.js';
 
 const ADDRESS = '127.0.0.1';
 const SECRET = new Uint8Array(32).fill(7);
@@ -118,14 +118,6 @@ const connected = (a: Host, b: Host, numbers: [number, number] = [0, 1]) =>
     () => a.network.isConnected(numbers[1]) && b.network.isConnected(numbers[0]),
     `${numbers} are connected`,
   );
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, ADDRESS, resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Post one word, and say what became of it. */
 async function write({ memory }: Host, peer: number, at: number, value: number): Promise<string> {
