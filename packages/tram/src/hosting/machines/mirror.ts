@@ -82,7 +82,7 @@ export class Mirror {
     const mirror = new Mirror(attachment);
     try {
       await mirror.untilHeard();
-      await mirror.refreshWholly();
+      await mirror.refreshWholly(mirror.slots.keys());
     } catch (error) {
       attachment.close();
       throw error;
@@ -124,9 +124,9 @@ export class Mirror {
     while (link.isOpen && !link.isSettled) await this.turn();
   }
 
-  /** Copies everything anew, now, from all hosts that are connected. */
-  update(): Promise<void> {
-    return this.run(() => this.refreshWholly());
+  /** Copies everything anew, now. @param hosts  for these it waits, as long as they are connected */
+  update(hosts: readonly number[]): Promise<void> {
+    return this.run(() => this.refreshWholly(hosts));
   }
 
   /** Why a host can't be reached; undefined if it can. */
@@ -202,13 +202,14 @@ export class Mirror {
   }
 
   /**
-   * The same, and also waits for slow hosts, as long as they are connected. Of a host without an earlier copy, half a copy
-   * would show replicas that run as down or recovering; and callers of `update` compare what they see with what comes later.
+   * The same, and also waits for these hosts if they are slow, as long as they are connected. Of a host without an earlier
+   * copy, half a copy would show replicas that run as down or recovering; and callers of `update` compare what they see with
+   * what comes later.
    */
-  private async refreshWholly(): Promise<void> {
+  private async refreshWholly(hosts: Iterable<number>): Promise<void> {
     await this.refresh();
     const { links } = this.attachment.network;
-    for (let host = 0; host < this.context.map.hosts; host++) {
+    for (const host of hosts) {
       const link = links[host]!;
       await this.untilSettled(link);
       if (!link.isOpen) this.noteEnded(host);

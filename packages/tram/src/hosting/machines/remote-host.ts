@@ -136,7 +136,7 @@ export class RemoteHost {
   }
 
   private async latestIncarnations(): Promise<number[]> {
-    await this.mirror.update();
+    await this.mirror.update(this.hosts);
     return this.incarnations;
   }
 
