@@ -1,6 +1,6 @@
 /** A cluster that others run, as `Cluster.attach` shows it: on processes, across machines, and on threads. */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, openSync, rmSync, writeSync } from 'node:fs';
+import { copyFileSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ARENA } from '../src/memory/arena.js';
@@ -328,6 +328,26 @@ describe('across machines', () => {
     expect(await replyTo('b', attached)).toBe('2 b');
     await attached.crash(2);
     await expect(attached.rollingRestart()).rejects.toMatchObject({ code: 'TRAM_UNAVAILABLE' });
+  });
+
+  test('a host begins with empty memory also if another one is slow to hear of its end', async () => {
+    // Nobody takes the slow one for failed.
+    for (const file of [cluster.config, cluster.far]) {
+      const text = readFileSync(file, 'utf8');
+      writeFileSync(file, text.replace('suspectAfterMs: 2000', 'suspectAfterMs: 10000'));
+    }
+    const [, beta, gamma] = await cluster.startAll('--respawn');
+    const attached = await attach(cluster.far);
+    await replyTo('a', attached);
+    await cluster.untilLevel();
+    beta.child.kill('SIGSTOP');
+    const restarted = attached.restart(2, { fresh: true });
+    await gamma.says('was asked by another machine: restart-fresh');
+    // Longer than a host that ends usually waits for others.
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+    beta.child.kill('SIGCONT');
+    await restarted;
+    expect(await replyTo('b', attached)).toBe('2 b');
   });
 
   test('a host that hangs does not obey', async () => {

@@ -77,8 +77,11 @@ const WAITING_US = 5_000_000;
 const WAIT_SLICE_US = 5000;
 /** How long a host that waits, and may be reading a journal, keeps a connection without an answer. */
 const RECOVERY_PATIENCE_US = 30_000_000;
-/** How long a host that ends waits for the others to hear of it. */
-const FAREWELL_US = 500_000;
+/**
+ * How long a host that ends waits for the others to hear of it. If it is to begin with empty memory, it gives up its memory
+ * only if enough of them have heard, so it also waits for others that are busy.
+ */
+const FAREWELL_US = { usual: 500_000, fresh: 5_000_000 } as const;
 /** A peer is given up after this many suspicion time-outs without an answer. */
 const PATIENCE = 2;
 const LOOKS_PER_YIELD = 2;
@@ -308,7 +311,8 @@ export class Machine {
       );
     };
     network.sayFarewell();
-    const untilUs = nowUs() + FAREWELL_US;
+    const { usual, fresh } = FAREWELL_US;
+    const untilUs = nowUs() + (this.request === 'restart-fresh' ? fresh : usual);
     while (!network.isSettled && nowUs() < untilUs) {
       network.flush(nowUs(), 0);
       network.wait(WAIT_SLICE_US);
