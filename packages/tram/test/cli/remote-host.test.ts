@@ -8,8 +8,8 @@ import { Loopback, NAMES } from '../loopback.js';
 import { needLibfabric } from '../memory/fabric/present.js';
 import { until } from './command-line.js';
 
-/** For the start of a command, and for longer than hosts usually take to answer it. Shorter than until a host is suspected. */
-const SLOW_MS = 1500;
+/** For the start of a command, and longer than hosts usually take to answer it; but much shorter than it waits for them. */
+const SLOW_MS = 1000;
 
 let cluster: Loopback;
 
@@ -254,7 +254,12 @@ describe('down', () => {
     await moved.says('runs its replicas');
     await cluster.untilLevel();
     const exit = once(moved.child, 'exit');
-    const down = await cluster.nearby('down', '--all');
+    // It may be slow to answer.
+    moved.child.kill('SIGSTOP');
+    const ending = cluster.nearby('down', '--all');
+    await setTimeout(SLOW_MS);
+    moved.child.kill('SIGCONT');
+    const down = await ending;
     expect(down).toMatchObject({ code: 0, stderr: '' });
     expect(down.stdout).toMatch(new RegExp(`host gamma \\(process ${moved.child.pid}\\) is down`));
     expect(await exit).toEqual([0, null]);
