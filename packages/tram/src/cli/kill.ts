@@ -104,12 +104,12 @@ async function killRemotely(
 async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<number> {
   const {
     killHost,
-    participantOf,
+    processOf,
     replicasOf,
     signal: send,
   } = await import('../hosting/local-host.js');
   const { host, title, machine } = target;
-  const running = await participantOf(target);
+  const running = await processOf(target);
   if (running === undefined) throw notRunning(target);
   const { pid } = running;
   const { replicas, led } = replicasOf(target);

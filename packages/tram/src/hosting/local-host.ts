@@ -128,7 +128,7 @@ export async function reopened({ config, host }: LocalHost): Promise<LocalHost |
 }
 
 /** The process that runs the host, or `undefined` if none does. @throws TRAM_UNAVAILABLE if it can't be signalled */
-export async function participantOf(local: LocalHost): Promise<HostProcess | undefined> {
+async function participantOf(local: LocalHost): Promise<HostProcess | undefined> {
   const { host, arena, path, context, machine, title } = local;
   if (machine === undefined) return hostProcesses(path).find((one) => one.host === host);
   const deadlineMs = Date.now() + SIGN_MS;
