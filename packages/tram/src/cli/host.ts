@@ -37,8 +37,8 @@ The host logs one JSON object per line to stdout (pino). If another host can't b
 another secret or configuration, it logs that and keeps trying. If the configuration has an "http"
 port for the host, it serves /healthz, /readyz and /metrics there.
 
-With "threads: N" in the configuration, this process runs N hosts, one on each of N threads, at the
-N ports from "port" on. If one of them fails, the whole process ends.
+With "threads: N" in the configuration, this process runs N hosts, one on each of N threads. They use
+N ports, of which "port" is the first. If one of them fails, the whole process ends.
 
 Commands on other machines can ask the host to end (tram kill, tram down --all) or to restart (tram
 restart). To restart, it ends with exit code 5, so that its service manager starts it again (systemd:
