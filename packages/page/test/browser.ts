@@ -47,7 +47,7 @@ export async function takePicture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${PICTURES}${name}.png` });
 }
 
-/** The violations that matter to people who can't see or can't use a pointer, as `axe-core` finds them. */
+/** The serious and critical accessibility violations that `axe-core` finds. */
 export async function findBarriers(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
   return page.evaluate(async () => {

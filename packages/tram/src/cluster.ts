@@ -256,7 +256,7 @@ export class Cluster implements AsyncDisposable {
     this.pageServer = await openOwnPage(context, hosts, options);
   }
 
-  /** With the option `page`: where to open it. Whoever knows a token in it may use the page. */
+  /** With the option `page`: where to open it. If it has a token, keep it secret: the token permits to use the page. */
   get page(): string | undefined {
     return this.pageServer?.url;
   }

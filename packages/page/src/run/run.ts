@@ -82,7 +82,7 @@ export class Run {
     this.story.push({ events: this.events, timeUs: this.world.nowUs, text });
   }
 
-  /** Run the next event. Returns false if there is none: the run is over, or everybody is down or paused. */
+  /** Run the next event. Returns false if there is none: the run is over, or all participants are down or paused. */
   advance(): boolean {
     if (this.isOver || this.world.isIdle) return false;
     this.events++;

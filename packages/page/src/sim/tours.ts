@@ -123,7 +123,7 @@ export const TOURS: readonly Tour[] = [
         look: '0/1',
       },
       {
-        text: 'The new leader writes its whole log under its own ballot, to everybody who has granted. Then it leads, and delivers.',
+        text: 'The new leader writes its whole log under its own ballot, to all members that have granted it the log. Then it leads, and delivers.',
         moves: [until('0/1 delivers')],
         look: '0/1',
       },

@@ -25,8 +25,8 @@ reads the memory of the cluster, as "tram status" does.
 By default, only programs of this machine can open the page, and the page can't change the cluster.
 
 --control lets the page crash hosts, restart them and choose leaders. --address serves the page at
-another address of this machine. In both cases the printed address ends with a token, and whoever
-has it may use the page: treat it as a password. Each run has a new token. The connection is not
+another address of this machine. In both cases the printed address ends with a token, which
+permits to use the page: treat it as a password. Each run has a new token. The connection is not
 encrypted: on a network that you do not trust, use an SSH tunnel to 127.0.0.1 instead.
 
 Examples:

@@ -123,7 +123,7 @@ export class WarmUp {
     }
   }
 
-  /** So that whoever writes to a host wakes it. */
+  /** So that each write to a host wakes it. */
   private fallAsleep(): void {
     const { arena, map } = this.context;
     for (let host = 0; host < map.hosts; host++)

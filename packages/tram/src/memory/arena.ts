@@ -106,7 +106,7 @@ export const HOST = {
 } as const;
 
 /**
- * Does a host use a core? One is `parked` also while it is about to park. Whoever wakes it makes it `awake`, although it may still
+ * Does a host use a core? One is `parked` also while it is about to park. The waker makes it `awake`, although it may still
  * wait for a core. A host that has not run yet, or runs no more, is `absent`. So is a client that does not poll.
  */
 export const PARKED = { absent: 0, parked: 1, awake: 2 } as const;
