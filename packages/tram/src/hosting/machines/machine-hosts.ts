@@ -8,7 +8,7 @@
  * connections, they end at once, because only the end of the process closes those.
  */
 import { Worker } from 'node:worker_threads';
-import { hostsWith } from '../../config/machines.js';
+import { hostsWith, machineNames } from '../../config/machines.js';
 import { nearestName } from '../../config/nearest-name.js';
 import { TramError } from '../../errors.js';
 import type { HostFailure, HostReport } from '../host.js';
@@ -56,7 +56,7 @@ export async function openHosts(settings: MachineHostsSettings): Promise<Machine
   const { config, credentials, machine, logOf, reportOf } = settings;
   const { machines, threads } = config;
   const first = machines.findIndex((one) => one.machine === machine);
-  if (first < 0) throw unknownMachine(machine, [...new Set(machines.map((one) => one.machine))]);
+  if (first < 0) throw unknownMachine(machine, machineNames(config));
   if (threads > 1) return ThreadedHosts.open(settings, hostsWith(threads, first));
   const one = { config, credentials, host: first, log: logOf(first), report: reportOf(first) };
   const host = new OneHost(one);
