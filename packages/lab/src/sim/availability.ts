@@ -3,8 +3,9 @@
  * gone, no message waits longer for its replies than a bound, which does not depend on how slow they are or for how long.
  * Called by `world.ts`. docs/simulator.md states the bound.
  *
- * It applies only to runs in which links and steps are timely and only followers are slow. There, a group has one leader change for
- * each member that comes back with its memory (H30), and no other. A leader change starts the time anew.
+ * It applies only to runs in which links and steps are timely, only followers are slow, and the service defers no reply: a deferred
+ * one waits for another message. There, a group has one leader change for each member that comes back with its memory (H30), and no
+ * other. A leader change starts the time anew.
  */
 import { type Sent, SimulationFailure } from './ledger.js';
 import type { Plan } from './plan.js';
@@ -25,10 +26,10 @@ export class Availability {
   private readonly changesLeft: number[];
 
   constructor(plan: Plan, isJudged: boolean) {
-    const { incidents, weather, interruptions } = plan;
+    const { incidents, weather, interruptions, serviceDefersEvery } = plan;
     const onlySlow = incidents.length > 0 && incidents.every(({ kind }) => kind === 'slow-replica');
     const isTimely = weather.tornPercent === 0 && interruptions === undefined;
-    this.isJudged = isJudged && onlySlow && isTimely;
+    this.isJudged = isJudged && onlySlow && isTimely && serviceDefersEvery === 0;
     this.boundUs = boundUs(plan);
     this.changesLeft = plan.parents.map(() => 1);
   }

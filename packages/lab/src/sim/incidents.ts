@@ -329,6 +329,8 @@ export class Incidents {
   private slowReplicas({ durationUs }: PlannedIncident, group: number): void {
     const { world } = this;
     const { random } = world;
+    // Without a leader, any of them may be the next one, which must not be slow (availability.ts).
+    if (world.leaderOf(group) === undefined) return;
     // A member that was left behind, and fetches what it lacks, can't be spared either.
     const isSlow = (host: ReplicaHost) =>
       host.state !== 'up' ||

@@ -95,4 +95,6 @@ export const REGRESSIONS: readonly Regression[] = [
     options: { durability: 'always', groups: 4 },
   },
   { seed: 300660, found: 'a feed written again while more of it was still being lost' },
+  { seed: 704414, found: 'a member made slow before it led, where only followers may be slow' },
+  { seed: 5005263, found: 'the same of a leader that hung while it campaigned anew' },
 ];
