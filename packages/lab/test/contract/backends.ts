@@ -63,18 +63,27 @@ const participants: Backend = {
 /** A round takes a round trip over the network. */
 const SLOWNESS = 50;
 
-export const machines: Backend = {
-  name: 'machines',
-  isSimulated: false,
-  isShared: false,
-  landsInOrder: true,
-  cantPause: undefined,
-  stages: 1,
-  rounds: (counts) => counts.machines ?? Math.ceil(counts.shared / SLOWNESS),
-  open: (number) => MachinesStage.open(number + 1),
-  openOnMachines: (number) => MachinesStage.open(number + 1),
-  openImpatient: (number) => MachinesStage.open(number + 1, 2_000_000),
-};
+export const machines: Backend = onMachines('machines', false);
+
+/** Hosts of one machine, which map each other's arenas. */
+export const oneMachine: Backend = onMachines('one machine', true);
+
+function onMachines(name: string, areOnOneMachine: boolean): Backend {
+  const open = (number: number, patienceUs?: number) =>
+    MachinesStage.open(number + 1, areOnOneMachine, patienceUs);
+  return {
+    name,
+    isSimulated: false,
+    isShared: false,
+    landsInOrder: true,
+    cantPause: undefined,
+    stages: 1,
+    rounds: (counts) => counts.machines ?? Math.ceil(counts.shared / SLOWNESS),
+    open: (number) => open(number),
+    openOnMachines: (number) => open(number),
+    openImpatient: (number) => open(number, 2_000_000),
+  };
+}
 
 /** Processes need Linux. */
 export const sharedBackends: readonly Backend[] =

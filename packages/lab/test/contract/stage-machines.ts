@@ -1,6 +1,7 @@
 /**
  * A stage whose actors are hosts of their own: each is a process with its own arena, connected to the others by libfabric over
- * the loopback. The suite also maps the arenas, for checks.
+ * the loopback. The suite also maps the arenas, for checks. If the actors are on one machine, they map each other's arenas too,
+ * as hosts on several threads do.
  */
 import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import type { SocketAddress } from 'tram-multicast/internal/memory/fabric/socket-address.js';
@@ -34,6 +35,7 @@ export class MachinesStage extends RealStage {
   private constructor(
     seed: number,
     private readonly addresses: readonly SocketAddress[],
+    private readonly areOnOneMachine: boolean,
     private readonly patienceUs: number,
   ) {
     super(seed);
@@ -46,10 +48,14 @@ export class MachinesStage extends RealStage {
     });
   }
 
-  static async open(seed: number, patienceUs = PATIENCE_US): Promise<MachinesStage> {
+  static async open(
+    seed: number,
+    areOnOneMachine: boolean,
+    patienceUs = PATIENCE_US,
+  ): Promise<MachinesStage> {
     const ports = await freePorts(SHAPE.hosts);
     const addresses = ports.map((port) => ({ host: ADDRESS, port }));
-    return new MachinesStage(seed, addresses, patienceUs);
+    return new MachinesStage(seed, addresses, areOnOneMachine, patienceUs);
   }
 
   override async begin(participant: ParticipantId, resumes = false): Promise<Actor> {
@@ -68,6 +74,7 @@ export class MachinesStage extends RealStage {
       paths: this.arenas.map(({ path }) => path),
       addresses: this.addresses,
       patienceUs: this.patienceUs,
+      areOnOneMachine: this.areOnOneMachine,
       shape: SHAPE,
       id,
       resumes,

@@ -3,6 +3,7 @@
 import { nowUs } from 'tram-multicast/internal/hosting/clock.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import { Network } from 'tram-multicast/internal/memory/machines/network.js';
+import { openArenaFile } from 'tram-multicast/internal/memory/processes/arena-file.js';
 
 /** Time limit for `settle`: long enough for a busy machine. */
 const SETTLE_US = 20e6;
@@ -27,7 +28,7 @@ export const NO_WIRE = {
   serve() {},
 };
 
-export function openWire({ addresses, patienceUs, id }, map, arena) {
+export function openWire({ addresses, patienceUs, id, paths, areOnOneMachine }, map, arena) {
   const number = map.hostOf(id);
   const network = new Network({
     map,
@@ -39,6 +40,7 @@ export function openWire({ addresses, patienceUs, id }, map, arena) {
     secret: new Uint8Array(32).fill(7),
     digest: new Uint8Array(8).fill(1),
     patienceUs,
+    ...(areOnOneMachine && { mapArenaOf: (host) => openArenaFile(paths[host]) }),
     bufferWords: () => BUFFER_WORDS,
     log: process.env.CONTRACT_LOG
       ? (_level, text) => console.error(`${Math.round(nowUs() / 1000)} host ${number}: ${text}`)

@@ -98,6 +98,8 @@ export const HOST = {
   farewell: 21,
   /** With `memory: 'machines'` and a journal: four words, the id of the cluster, as its journals have it. */
   clusterId: 22,
+  /** With `memory: 'machines'`: 1 if it sleeps, or is about to, for other threads of its machine (`machines/parcels.ts`). */
+  sleeps: 26,
   /** Of a host with a journal: what it has done (`journal/status.ts`). */
   journal: 32,
   /** With `memory: 'processes'`: its lifeline (`processes/lifelines.ts`), 16 words. */

@@ -55,7 +55,7 @@ import { bufferWordsOf } from './buffer-words.js';
 import type { Credentials } from './cluster-file.js';
 import { HomeSlots } from './home-slots.js';
 import { MachineJournal, type OpenedHost } from './machine-journal.js';
-import { closeOwn, hasBegun, openOwn } from './own-arena.js';
+import { closeOwn, hasBegun, mappingOfOthers, openOwn } from './own-arena.js';
 import { describePast, pastAt } from './past.js';
 import type { Entrance, Recovery } from './recovery.js';
 import { type HostRequest, Requests } from './requests.js';
@@ -162,6 +162,7 @@ export class Machine {
           ...credentials,
           provider,
           patienceUs: config.timing.suspectAfterUs * PATIENCE,
+          ...mappingOfOthers(config, host),
           bufferWords: (other) => bufferWordsOf(new Layout(config.sizes), map, host, other),
           slots,
           log,

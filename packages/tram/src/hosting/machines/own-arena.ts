@@ -3,8 +3,10 @@
  * and removed at the end if the host never ran its replicas.
  */
 import type { MachinesConfig } from '../../config/config.js';
+import { hostsWith } from '../../config/machines.js';
 import { TramError } from '../../errors.js';
 import { ARENA, ARENA_STATE, type ArenaMap, HOST } from '../../memory/arena.js';
+import type { NetworkOptions } from '../../memory/machines/network-options.js';
 import {
   type ArenaFile,
   arenaPath,
@@ -56,6 +58,27 @@ export function openOwn(
     file.close();
     throw error;
   }
+}
+
+/** How a host maps the arenas of the other hosts of its machine, if there are some. */
+export function mappingOfOthers(
+  config: MachinesConfig,
+  host: number,
+): Pick<NetworkOptions, 'mapArenaOf'> {
+  const beside = hostsWith(config.threads, host);
+  if (beside.length === 1) return {};
+  return {
+    mapArenaOf: (other) => {
+      if (!beside.includes(other)) return undefined;
+      try {
+        return openArenaFile(machineArenaPath(config, other));
+      } catch (error) {
+        // That host begins anew: then its connection is about to end. Or no more can be mapped: the network will do.
+        if (error instanceof TramError) return undefined;
+        throw error;
+      }
+    },
+  };
 }
 
 function lockOwn(file: ArenaFile, name: string, host: number, pid: number): void {

@@ -4,7 +4,7 @@
  *
  * Our arena is registered anew for every connection, with a key that is valid as long as the connection is.
  */
-import { HOST, HOST_STATE, withHostState } from '../arena.js';
+import { type Arena, HOST, HOST_STATE, withHostState } from '../arena.js';
 import type { Connection } from '../fabric/connection.js';
 import type { Fabric } from '../fabric/fabric.js';
 import type { Registration, RemoteRegion } from '../fabric/registration.js';
@@ -12,6 +12,7 @@ import { type LinkBuffers, makeBuffers } from './buffers.js';
 import { CALLER } from './handshake.js';
 import { Link, type LinkOwner } from './link.js';
 import { type NetworkOptions, nameOfHost } from './network-options.js';
+import { Parcels } from './parcels.js';
 
 /** The provider for which parcels are made. */
 const TCP = 'tcp';
@@ -29,6 +30,8 @@ export class LinkTable {
   private readonly registrations = new Map<Connection, Registration>();
   /** By host: made once, and used again by its next connection. */
   private readonly buffers: (LinkBuffers | undefined)[] = [];
+  /** Of hosts on this machine to which a link is open. */
+  private readonly mapped = new Map<Link, Pick<Arena, 'words' | 'close'>>();
 
   constructor(
     private readonly options: NetworkOptions,
@@ -51,6 +54,12 @@ export class LinkTable {
   /** How many keys to our arena are valid. */
   get keyCount(): number {
     return this.registrations.size;
+  }
+
+  /** Has another thread of this machine stored something for us? */
+  get hasArrivals(): boolean {
+    for (const link of this.opened) if (link.hasArrived) return true;
+    return false;
   }
 
   get open(): Iterable<Link> {
@@ -101,11 +110,28 @@ export class LinkTable {
     options.arena.words[options.map.host(host) + HOST.farewell] = 0;
     const ownKeyLow = this.registrations.get(connection)?.keyLow;
     // An observer does not tell a key, so it can't get receipts.
-    const route = this.packs && ownKeyLow !== undefined ? { self, ownKeyLow } : undefined;
+    const route =
+      this.packs && ownKeyLow !== undefined
+        ? { self, ownKeyLow, mapped: this.mapArena(link, remote, self) }
+        : undefined;
     link.open(connection, remote, this.buffers[host], options.nowUs(), route);
     this.opened.push(link);
     this.setState(host, HOST_STATE.running);
     options.log('info', `connected to ${nameOfHost(options, host)}`);
+  }
+
+  /** The arena of a host on this machine. @param self  our number there */
+  private mapArena(link: Link, remote: RemoteRegion, self: number): Int32Array | undefined {
+    const { mapArenaOf, map } = this.options;
+    const arena = mapArenaOf?.(link.host);
+    if (arena === undefined) return undefined;
+    // The host may have begun anew meanwhile, with another arena.
+    if (!Parcels.isArenaOf(arena.words, remote, map, self)) {
+      arena.close();
+      return undefined;
+    }
+    this.mapped.set(link, arena);
+    return arena.words;
   }
 
   /** The connection has ended: what was in flight over it is lost. */
@@ -116,7 +142,18 @@ export class LinkTable {
     this.byConnection.delete(connection);
     if (link === undefined) return;
     this.opened.splice(this.opened.indexOf(link), 1);
+    this.lose(link);
+  }
+
+  private lose(link: Link): void {
     link.lose();
+    this.mapped.get(link)?.close();
+    this.mapped.delete(link);
+  }
+
+  /** All connections are about to end. */
+  close(): void {
+    for (const link of this.open) this.lose(link);
   }
 
   /** Has the peer said that it is about to close the connection? */

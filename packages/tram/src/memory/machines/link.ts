@@ -247,7 +247,8 @@ export class Link {
     this.flags.moveTo(transfers);
     if (this.needsConfirmation) this.addConfirmation();
     // The first batch goes without a parcel: it may be the greeting, before which the peer unpacks nothing.
-    const packs = parcels.isOpen && this.hasCompleted && transfers.isWorthParcel;
+    const isWorth = parcels.canStore || transfers.isWorthParcel;
+    const packs = parcels.isOpen && this.hasCompleted && isWorth;
     if (packs && !transfers.hasUnsentReads) this.addConfirmation();
     // There was no room for a confirmation.
     if (!this.isOpen) return;
@@ -300,6 +301,12 @@ export class Link {
       else this.owner.abandon(this, GARBAGE);
     }
     return arrival === 'awaited';
+  }
+
+  /** Has another thread stored what `exchange` would take? */
+  get hasArrived(): boolean {
+    const { parcels } = this;
+    return parcels.hasParcel || (parcels.hasReceipt && this.transfers.areOthersCompleted);
   }
 
   /** The oldest reads in flight, so many, have completed. */

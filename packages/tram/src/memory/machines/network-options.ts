@@ -45,6 +45,11 @@ export interface NetworkOptions {
   readonly provider?: string;
   /** A peer that owes us an answer for longer than this is disconnected. */
   readonly patienceUs: number;
+  /**
+   * Maps the arena of another host of this machine; undefined for hosts of other machines, or if that arena is not there. Given
+   * only if this machine runs several hosts.
+   */
+  readonly mapArenaOf?: (host: number) => Pick<Arena, 'words' | 'close'> | undefined;
   /** How much may be in flight to and from a host. */
   readonly bufferWords: (host: number) => BufferWords;
   readonly slots?: SlotKeeper;

@@ -230,11 +230,20 @@ export class Network implements FabricHandler, LinkOwner {
 
   /** Sleep until something arrives or the time is over. Batched writes should have been flushed before. */
   wait(timeoutUs: number): void {
-    this.fabric.wait(timeoutUs);
+    const { mapArenaOf, arena, map, self } = this.options;
+    if (mapArenaOf === undefined) {
+      this.fabric.wait(timeoutUs);
+      return;
+    }
+    // What other threads of this machine store ends no sleep, so they must know of it, and nothing may be there already.
+    const sleeps = map.host(self.number) + HOST.sleeps;
+    Atomics.store(arena.words, sleeps, 1);
+    if (!this.table.hasArrivals) this.fabric.wait(timeoutUs);
+    Atomics.store(arena.words, sleeps, 0);
   }
 
   close(): void {
-    for (const link of this.table.open) link.lose();
+    this.table.close();
     this.fabric.close();
   }
 

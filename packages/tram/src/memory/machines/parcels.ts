@@ -18,8 +18,12 @@
  *   that the first one of this connection has, so its number is overwritten before the peer can send anything.
  * - One parcel is under way at a time, and nothing is sent behind it before its receipt has arrived: what libfabric itself
  *   writes and reads would overtake it.
+ *
+ * A host on another thread of the same machine has its arena mapped here. Then parcels and receipts are *stored* there,
+ * without a system call, unless that host sleeps. Only the host itself writes what is in them to its regions, so nothing else
+ * changes: once it has closed the connection, nothing that is stored has an effect.
  */
-import type { ArenaMap } from '../arena.js';
+import { type ArenaMap, HOST } from '../arena.js';
 import { type Connection, NO_COMPLETION } from '../fabric/connection.js';
 import type { RemoteRegion } from '../fabric/registration.js';
 import { copyPart } from '../record.js';
@@ -46,6 +50,8 @@ export interface ParcelRoute {
   readonly self: number;
   /** The lower word of the key that the other host has to our arena. */
   readonly ownKeyLow: number;
+  /** The arena of the other host, if it is mapped here. */
+  readonly mapped?: Int32Array | undefined;
 }
 
 export class Parcels {
@@ -71,7 +77,8 @@ export class Parcels {
     /** Our arena. */
     private readonly words: Int32Array,
     private readonly map: ArenaMap,
-    host: number,
+    /** The number of the other host. */
+    private readonly host: number,
   ) {
     this.size = map.parcelWords;
     this.parcelFromPeer = map.parcel(host);
@@ -111,6 +118,22 @@ export class Parcels {
     return this.route !== undefined;
   }
 
+  /** Can they be stored? Then they cost next to nothing. */
+  get canStore(): boolean {
+    return this.route?.mapped !== undefined;
+  }
+
+  /** Is this the arena to which the connection leads? To be asked before `open`. @param self  our number at the other host */
+  static isArenaOf(
+    mapped: Int32Array,
+    { keyLow }: RemoteRegion,
+    map: ArenaMap,
+    self: number,
+  ): boolean {
+    // The other host has stored the key there before it told it (`prepare`).
+    return mapped[map.parcel(self) + NUMBER] === (keyLow | 0);
+  }
+
   // --- packing ---------------------------------------------------------------------------------
 
   begin(): void {
@@ -142,12 +165,17 @@ export class Parcels {
     return true;
   }
 
-  /** Send what was packed. @returns false under back pressure */
-  send(isAwaited: boolean): boolean {
+  /**
+   * Send what was packed.
+   *
+   * @param overtakes  is something on its way that a stored parcel would overtake?
+   * @returns false under back pressure
+   */
+  send(isAwaited: boolean, overtakes: boolean): boolean {
     const { end } = this;
     const number = (this.lastSent + 1) | 0;
     this.buffers.parcels.words[LENGTH] = isAwaited ? -end : end;
-    if (!this.post(0, end, number, this.map.parcel(this.route!.self))) return false;
+    if (!this.post(0, end, number, this.map.parcel(this.route!.self), !overtakes)) return false;
     this.lastSent = number;
     this.isUnderWay = true;
     return true;
@@ -155,7 +183,20 @@ export class Parcels {
 
   /** Has the receipt of our parcel arrived? */
   get hasReceipt(): boolean {
-    return this.isUnderWay && this.words[this.receiptFromPeer + NUMBER] === this.lastSent;
+    return this.isUnderWay && this.numberAt(this.receiptFromPeer) === this.lastSent;
+  }
+
+  /** Has a parcel arrived that is to be unpacked? */
+  get hasParcel(): boolean {
+    const { route, owedEnd, nextArriving } = this;
+    return (
+      route !== undefined && owedEnd === 0 && this.numberAt(this.parcelFromPeer) === nextArriving
+    );
+  }
+
+  /** What is loaded after this is at least as new: another thread may have stored it. */
+  private numberAt(start: number): number {
+    return Atomics.load(this.words, start + NUMBER);
   }
 
   /** Does the receipt have the words of all reads, and no more? */
@@ -178,15 +219,14 @@ export class Parcels {
 
   /** Unpack the parcel that has arrived, if there is one. */
   unpack(): Arrival {
-    const { route, words, parcelFromPeer: start } = this;
-    if (route === undefined) return 'none';
-    if (this.owedEnd > 0) {
-      // The parcel that is there has been unpacked.
-      this.sendReceipt();
-      return 'none';
-    }
-    if (words[start + NUMBER] !== this.nextArriving) return 'none';
-    const length = words[start + LENGTH];
+    const { words, parcelFromPeer: start } = this;
+    // The parcel that is there has been unpacked.
+    if (this.route !== undefined && this.owedEnd > 0) this.sendReceipt();
+    else if (this.hasParcel) return this.unpackWhole(start, words[start + LENGTH]);
+    return 'none';
+  }
+
+  private unpackWhole(start: number, length: number): Arrival {
     if (!this.unpackItems(start + BODY, start + Math.abs(length))) return 'garbage';
     this.sendReceipt();
     return length < 0 ? 'awaited' : 'some';
@@ -229,21 +269,52 @@ export class Parcels {
   private sendReceipt(): void {
     const { size, owedEnd, nextArriving: number } = this;
     this.buffers.parcels.words[size + LENGTH] = owedEnd;
-    if (!this.post(size, owedEnd, number, this.map.receipt(this.route!.self))) return;
+    // What it answers is in order with nothing else that we send.
+    if (!this.post(size, owedEnd, number, this.map.receipt(this.route!.self), true)) return;
     this.owedEnd = 0;
     this.nextArriving = (number + 1) | 0;
   }
 
-  /** Write a parcel or a receipt, `count` words of our buffer from `from` on. @returns false under back pressure */
-  private post(from: number, count: number, number: number, to: number): boolean {
+  /** Write or store a parcel or a receipt, `count` words of our buffer from `from` on. @returns false under back pressure */
+  private post(
+    from: number,
+    count: number,
+    number: number,
+    to: number,
+    mayStore: boolean,
+  ): boolean {
     const { connection, remote } = this;
+    const { mapped } = this.route!;
     const { parcels, extents } = this.buffers;
     const { words, registration } = parcels;
+    const rest = count - LENGTH;
+    if (mapped !== undefined && mayStore) {
+      copyPart(words, from + LENGTH, mapped, to + LENGTH, rest);
+      Atomics.store(mapped, to + NUMBER, number);
+      this.wake(mapped, from);
+      return true;
+    }
     words[from + NUMBER] = number;
     extents.clear();
-    const rest = count - LENGTH;
     extents.add(registration, (from + LENGTH) * 4, remote, (to + LENGTH) * 4, rest * 4);
     extents.add(registration, (from + NUMBER) * 4, remote, (to + NUMBER) * 4, 4);
     return connection.write(extents, NO_COMPLETION, 0);
+  }
+
+  /**
+   * The other host says that it sleeps, and looks for what was stored after that. So it finds it, or we find that it sleeps.
+   * Whatever arrives over the network ends its sleep. (If there is back pressure, something is on its way already.)
+   *
+   * @param from  of a word of our buffer that is free
+   */
+  private wake(mapped: Int32Array, from: number): void {
+    const at = this.map.host(this.host) + HOST.sleeps;
+    if (Atomics.load(mapped, at) === 0) return;
+    if (Atomics.exchange(mapped, at, 0) === 0) return;
+    const { parcels, extents } = this.buffers;
+    parcels.words[from + NUMBER] = 0;
+    extents.clear();
+    extents.add(parcels.registration, (from + NUMBER) * 4, this.remote, at * 4, 4);
+    this.connection.write(extents, NO_COMPLETION, 0);
   }
 }

@@ -87,6 +87,11 @@ export class Transfers {
     return this.sentIndex < this.queue.endIndex;
   }
 
+  /** Has something been sent of which it is not known that it has landed? */
+  private get hasInFlight(): boolean {
+    return this.queue.firstIndex < this.sentIndex;
+  }
+
   get hasReadsInFlight(): boolean {
     return this.readsInFlight > 0;
   }
@@ -172,7 +177,7 @@ export class Transfers {
       if (!fits) return false;
       if (!isWrite) reads++;
     }
-    if (!parcels.send(isAwaited)) return false;
+    if (!parcels.send(isAwaited, this.hasInFlight)) return false;
     this.readsPacked = reads;
     this.readsInFlight += reads;
     this.sentIndex = queue.endIndex;

@@ -1,7 +1,7 @@
 /** A link over a fake connection that pushes back, delivers late and breaks as the test says. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ArenaMap, PARTICIPANT } from '../../../src/memory/arena.js';
+import { ArenaMap, HOST, PARTICIPANT } from '../../../src/memory/arena.js';
 import { OPEN, type Outcome } from '../../../src/memory/contract.js';
 import type { Connection } from '../../../src/memory/fabric/connection.js';
 import type { Extents } from '../../../src/memory/fabric/extents.js';
@@ -91,6 +91,11 @@ interface Report {
   readonly outcome: Outcome;
 }
 
+/** How batches go to the other host: as single operations, as parcels, or as parcels that are stored in its memory. */
+type Way = 'operations' | 'parcels' | 'stored';
+
+const WAYS = fc.constantFrom<Way>('operations', 'parcels', 'stored');
+
 /** Both sides of a connection: what the network has, and the memory of the other host. */
 class Wire {
   readonly remote = new Int32Array(map.words);
@@ -122,7 +127,7 @@ class Wire {
     },
   };
 
-  constructor(private readonly packs = false) {
+  constructor(private readonly way: Way = 'operations') {
     this.link = new Link(
       OTHER_HOST,
       map,
@@ -164,9 +169,11 @@ class Wire {
     this.keys += 1000;
     const remote = { base: 0, keyLow: this.keys, keyHigh: 0 };
     const ownKeyLow = this.keys + 500;
-    const route = this.packs ? { self: OWN_HOST, ownKeyLow } : undefined;
     this.link.prepare(ownKeyLow);
     this.peer.prepare(remote.keyLow);
+    expect(Parcels.isArenaOf(this.remote, remote, map, OWN_HOST)).toBe(true);
+    const mapped = this.way === 'stored' ? this.remote : undefined;
+    const route = this.way === 'operations' ? undefined : { self: OWN_HOST, ownKeyLow, mapped };
     this.link.open(connection, remote, buffers, this.nowUs, route);
     this.openPeer(buffers, { base: 0, keyLow: ownKeyLow, keyHigh: 0 }, remote.keyLow);
   }
@@ -226,7 +233,10 @@ class Wire {
   /** The network does the first thing that it was given. False if there is none. */
   step(): boolean {
     const operation = this.operations.shift();
-    if (operation === undefined) return false;
+    if (operation === undefined) {
+      if (this.way === 'stored') this.exchange();
+      return false;
+    }
     const { isRead, extents, context, words } = operation;
     // Nothing else may be put there before it is sent.
     expect(isRead ? [] : extents.map((extent) => this.wordsOf(extent))).toEqual(words);
@@ -252,7 +262,7 @@ class Wire {
     this.isPeerBusy = false;
     this.exchange();
     do this.flush();
-    while (this.step());
+    while (this.step() || this.link.flush(this.nowUs, 0));
   }
 
   outcomes(): string[] {
@@ -487,15 +497,15 @@ describe('a link', () => {
       { weight: 1, arbitrary: fc.record({ isPeerBusy: fc.boolean() }) },
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 150 }), fc.boolean(), (script, packs) =>
-        runScript(script, packs),
+      fc.property(fc.array(step, { maxLength: 150 }), WAYS, (script, way) =>
+        runScript(script, way),
       ),
       { numRuns: 1000 },
     );
   });
 
   test('sends several operations as one parcel, once a read has completed', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.permit(5);
     wire.post(0, [1], 5, 1);
     wire.flush();
@@ -517,7 +527,7 @@ describe('a link', () => {
   });
 
   test('sends nothing behind a parcel before its receipt, and is silent meanwhile', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.post(0, [1], OPEN, 1);
     wire.run();
     wire.isPeerBusy = true;
@@ -535,7 +545,7 @@ describe('a link', () => {
   });
 
   test('a parcel is unpacked once, also if its receipt can not be sent at once', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.post(0, [1], OPEN, 1);
     wire.run();
     wire.holdsReceipts = true;
@@ -552,7 +562,7 @@ describe('a link', () => {
   });
 
   test('a parcel that an earlier connection has left is not unpacked', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.post(0, [1], OPEN, 1);
     wire.run();
     wire.isPeerBusy = true;
@@ -567,7 +577,7 @@ describe('a link', () => {
   });
 
   test('nor if it has the number of the first one of this connection; nor is an answer taken', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     const later = 1000;
     const parcel = [wire.expectedNumber + later, 5, 1, map.region(0), 5];
     wire.arena.set(parcel, map.parcel(OTHER_HOST));
@@ -586,8 +596,46 @@ describe('a link', () => {
     expect(wire.outcomes()).toEqual(['2 ok']);
   });
 
+  test('stores parcels where the memory of the other host is mapped, unless they would overtake something', () => {
+    const wire = new Wire('stored');
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    // Too large for a parcel.
+    wire.post(0, new Array(PARCEL_WORDS).fill(2), OPEN, 2);
+    wire.flush();
+    const large = wire.operations.length;
+    wire.post(0, [3], OPEN, 3);
+    wire.flush();
+    expect(wire.operations.length).toBe(large + 1);
+    wire.run();
+    wire.isPeerBusy = true;
+    wire.post(0, [4], OPEN, 0);
+    wire.flush();
+    expect(wire.operations).toEqual([]);
+    wire.isPeerBusy = false;
+    wire.exchange();
+    expect(wire.remote[wire.at(0)]).toBe(4);
+    expect(wire.outcomes()).toEqual(['1 ok', '2 ok', '3 ok']);
+  });
+
+  test('wakes a host that sleeps, once, when it has stored a parcel', () => {
+    const wire = new Wire('stored');
+    wire.post(0, [1], OPEN, 1);
+    wire.run();
+    const sleeps = map.host(OTHER_HOST) + HOST.sleeps;
+    wire.remote[sleeps] = 1;
+    wire.isPeerBusy = true;
+    wire.post(0, [2], OPEN, 2);
+    wire.flush();
+    const places = wire.operations.flatMap(({ extents }) => extents.map(({ remote }) => remote));
+    expect(places).toEqual([sleeps]);
+    expect(wire.remote[sleeps]).toBe(0);
+    wire.run();
+    expect(wire.outcomes()).toEqual(['1 ok', '2 ok']);
+  });
+
   test('abandons a peer if no room is left for what confirms a parcel', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.post(0, [1], OPEN, 1);
     wire.run();
     wire.read(0, new Int32Array(IN_WORDS), 2);
@@ -602,7 +650,7 @@ describe('a link', () => {
     const bodies = fc.array(fc.integer({ min: -40, max: 2 * map.words }), { maxLength: 12 });
     fc.assert(
       fc.property(fc.integer(), bodies, (length, body) => {
-        const wire = new Wire(true);
+        const wire = new Wire('parcels');
         const at = map.parcel(OTHER_HOST);
         wire.arena.set([wire.expectedNumber, length, ...body], at);
         const before = wire.arena.slice();
@@ -616,7 +664,7 @@ describe('a link', () => {
 
   test('a parcel without items, or with half of one, makes no sense', () => {
     for (const length of [0, 1, -2, 3, 7]) {
-      const wire = new Wire(true);
+      const wire = new Wire('parcels');
       const write = [1, wire.at(0), 5];
       wire.arena.set(
         [wire.expectedNumber, length, ...write, 1, wire.at(0)],
@@ -628,7 +676,7 @@ describe('a link', () => {
   });
 
   test('an answer of another length than that of the parcel confirms nothing', () => {
-    const wire = new Wire(true);
+    const wire = new Wire('parcels');
     wire.permit(5);
     wire.post(0, [1], 5, 1);
     wire.run();
@@ -663,8 +711,8 @@ interface Expected {
   readonly check: () => void;
 }
 
-function runScript(script: readonly Step[], packs: boolean): void {
-  const wire = new Wire(packs);
+function runScript(script: readonly Step[], way: Way): void {
+  const wire = new Wire(way);
   const expected: Expected[] = [];
   const permission = () => wire.remote[map.participant(PEER) + PARTICIPANT.permission];
   let number = 0;

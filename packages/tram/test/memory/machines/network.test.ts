@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { nowUs } from '../../../src/hosting/clock.js';
-import { type Arena, ArenaMap } from '../../../src/memory/arena.js';
+import { type Arena, ArenaMap, HOST } from '../../../src/memory/arena.js';
 import { OPEN } from '../../../src/memory/contract.js';
 import type { Connection } from '../../../src/memory/fabric/connection.js';
 import { Fabric } from '../../../src/memory/fabric/fabric.js';
@@ -247,6 +247,66 @@ describe('who is let in', () => {
     }
     const second = newHost(1, [port, 0]);
     await connected(first, second);
+  });
+});
+
+describe('hosts of one machine', () => {
+  /** Two hosts that map each other's memory. @param other  what the first one takes for the memory of the second */
+  async function neighbours(other?: Arena): Promise<[Host, Host]> {
+    const map = newMap(2);
+    const ports = await Promise.all([freePort(), freePort()]);
+    const pair: Host[] = [];
+    const mapArenaOf = (host: number) => ({
+      words: (host === 1 && other ? other : pair[host].arena).words,
+      close: () => undefined,
+    });
+    for (const number of [0, 1]) pair.push(newHost(number, ports, { map, mapArenaOf }));
+    const [one, two] = pair;
+    await connected(one, two);
+    await until(() => one.network.isSettled && two.network.isSettled, 'nothing is under way');
+    return [one, two];
+  }
+
+  test('write to each other without the network, and wake each other', async () => {
+    const [one, two] = await neighbours();
+    const before = { ...one.network.calls };
+    for (let value = 1; value <= 10; value++) {
+      expect(await write(one, 1, 5, value)).toBe('ok');
+      expect(two.memory.own[5]).toBe(value);
+    }
+    const { write: writes, read: reads } = one.network.calls;
+    expect([writes - before.write, reads - before.read]).toEqual([0, 0]);
+
+    // What is there already keeps a host awake.
+    two.isRunning = false;
+    one.memory.writeWord(1, 5, 11, OPEN, 1);
+    one.network.flush(nowUs(), 0);
+    two.network.wait(10_000_000);
+    expect(two.network.calls.wait).toBe(0);
+    two.network.poll(nowUs());
+    expect(two.memory.own[5]).toBe(11);
+    await until(() => one.memory.poll(), 'the write has completed');
+
+    // As if it slept on another thread.
+    const sleeps = newMap(2).host(1) + HOST.sleeps;
+    two.arena.words[sleeps] = 1;
+    one.memory.writeWord(1, 5, 12, OPEN, 1);
+    one.network.flush(nowUs(), 0);
+    expect(one.network.calls.write - writes).toBe(1);
+    expect(two.arena.words[sleeps]).toBe(0);
+    two.isRunning = true;
+    await until(() => one.memory.poll(), 'the write has completed');
+    expect(two.memory.own[5]).toBe(12);
+  });
+
+  test('use the network if what they map is not the memory that they are connected to', async () => {
+    const stale = { words: new Int32Array(newMap(2).words) } as Arena;
+    const [one, two] = await neighbours(stale);
+    expect(await write(one, 1, 5, 1)).toBe('ok');
+    expect(await write(two, 0, 5, 2)).toBe('ok');
+    expect([two.memory.own[5], one.memory.own[5]]).toEqual([1, 2]);
+    expect(one.network.calls.write).toBeGreaterThan(0);
+    expect(stale.words.every((word) => word === 0)).toBe(true);
   });
 });
 
