@@ -112,7 +112,7 @@ async function kill(target: ReplicaHost, { signal, json }: KillFlags): Promise<n
   const running = await processOf(target);
   if (running === undefined) throw notRunning(target);
   const { pid } = running;
-  const { replicas, led } = replicasOf(target);
+  const { replicas, led } = await replicasOf(target);
   if (signal === 'SIGKILL') {
     await warnOfCost(target);
     await killHost(target);

@@ -96,11 +96,14 @@ export function openHere(file: ClusterFile, path: string, host: number): LocalHo
   return { name, config: path, ...common };
 }
 
-/** What `read` finds for each host of the machine of this one, in their order. */
-export function ofMachine<Found>(local: LocalHost, read: (host: LocalHost) => Found): Found[] {
+/** Calls `use` with all hosts of the machine of this one, in their order. On processes, each host is alone. */
+export async function withMachine<Result>(
+  local: LocalHost,
+  use: (hosts: readonly LocalHost[]) => Result | Promise<Result>,
+): Promise<Result> {
   const besides = local.besides?.() ?? [];
   try {
-    return [local, ...besides].sort((one, other) => one.host - other.host).map(read);
+    return await use([local, ...besides].sort((one, other) => one.host - other.host));
   } finally {
     for (const { arena } of besides) arena.close();
   }
@@ -150,11 +153,10 @@ async function participantOf(local: LocalHost): Promise<HostProcess | undefined>
 }
 
 /** The names of the replicas that end with it, and of those among them that lead. */
-export function replicasOf(local: LocalHost): {
-  readonly replicas: string[];
-  readonly led: string[];
-} {
-  const found = ofMachine(local, ownReplicasOf);
+export async function replicasOf(
+  local: LocalHost,
+): Promise<{ readonly replicas: string[]; readonly led: string[] }> {
+  const found = await withMachine(local, (hosts) => hosts.map(ownReplicasOf));
   return {
     replicas: found.flatMap(({ replicas }) => replicas),
     led: found.flatMap(({ led }) => led),
@@ -209,19 +211,6 @@ export async function endHost(
     if (wasKilled) await killHost(local);
     return { running, wasKilled };
   });
-}
-
-/** Calls `use` with all hosts of the machine of this one, which run in one process. On processes, each host is alone. */
-export async function withMachine<Result>(
-  local: LocalHost,
-  use: (hosts: readonly LocalHost[]) => Promise<Result>,
-): Promise<Result> {
-  const besides = local.besides?.() ?? [];
-  try {
-    return await use([local, ...besides]);
-  } finally {
-    for (const { arena } of besides) arena.close();
-  }
 }
 
 /**

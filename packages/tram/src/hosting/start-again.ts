@@ -9,7 +9,7 @@ import { hostsWith } from '../config/machines.js';
 import { PARTICIPANT } from '../memory/arena.js';
 import { removeUnlocked } from '../memory/processes/arena-file.js';
 import type { ClusterContext } from './cluster-context.js';
-import { endHost, type LocalHost, ofMachine, reopened } from './local-host.js';
+import { endHost, type LocalHost, reopened, withMachine } from './local-host.js';
 import { claimFreshRestart, keepDownUntilStarted } from './oversight.js';
 import {
   deliveredByGroup,
@@ -121,11 +121,14 @@ async function startAgain(
 ): Promise<Starting> {
   const { host, title, machine, context } = target;
   const hosts = hostsWith(context.config.threads, host);
-  const before = new Map(ofMachine(target, (one) => [one.host, incarnationOf(one)]));
+  const before = await withMachine(
+    target,
+    (all) => new Map(all.map((one) => [one.host, incarnationOf(one)])),
+  );
   const { look, ...started } =
     machine === undefined
       ? await startProcess(target, fresh, deadlineMs)
-      : startMachine(target, machine, fresh);
+      : await startMachine(target, machine, fresh);
   const groupsOf = async (one: number): Promise<readonly GroupStatus[]> => {
     const local = await look(one);
     // Until it begins its next incarnation, its memory shows the one that has ended.
@@ -173,10 +176,14 @@ async function startProcess(
 }
 
 /** Starts `tram host` in a session of its own, with all hosts of the machine. If it is asked to restart, it starts its successor itself. */
-function startMachine(target: LocalHost, machine: string, fresh: boolean): Started {
+async function startMachine(target: LocalHost, machine: string, fresh: boolean): Promise<Started> {
   const { name, config } = target;
   // Without memory, the host learns from the others that it had some, and recovers from them.
-  if (fresh) ofMachine(target, ({ path, host }) => removeUnlocked(path, host));
+  if (fresh) {
+    await withMachine(target, (all) => {
+      for (const { path, host } of all) removeUnlocked(path, host);
+    });
+  }
   const log = logFile(makeStateDirectory(`${name}-${machine}`), machine);
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
   const descriptor = openSync(log, O_APPEND | O_CREAT | O_NOFOLLOW | O_WRONLY, 0o600);
