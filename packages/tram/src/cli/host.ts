@@ -4,6 +4,7 @@ import { availableParallelism } from 'node:os';
 import { type Command, Option } from 'commander';
 import type { Logger } from 'pino';
 import type { Endpoint } from '../config/addresses.js';
+import { usefulThreads } from '../config/threads.js';
 import { TramError } from '../errors.js';
 import type { HostReport } from '../hosting/host.js';
 import type { MachineHosts } from '../hosting/machines/machine-hosts.js';
@@ -103,9 +104,11 @@ async function runHost(name: string, flags: HostFlags): Promise<number> {
       logOf: (host) => (level, text) => loggerOf(host)[level](text),
       reportOf: (host) => reporter(loggerOf(host)),
     });
-    if (threads < availableParallelism()) {
+    const cores = availableParallelism();
+    const useful = usefulThreads(config, name, cores);
+    if (threads < useful) {
       logger.info(
-        `runs on ${threads} of ${availableParallelism()} cores: the option "threads" changes that`,
+        `runs on ${threads} of ${cores} cores. It leads enough groups for "threads: ${useful}" in the configuration`,
       );
     }
     const http = machines.find(({ machine }) => machine === name)?.http;

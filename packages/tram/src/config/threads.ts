@@ -13,6 +13,13 @@ interface Shape {
   readonly threads: number;
 }
 
+/** What of a configuration says which machine leads which groups. */
+interface UsedBy {
+  readonly placement: readonly number[];
+  readonly machines: readonly Machine[];
+  readonly sizes: { readonly replicas: number };
+}
+
 /** Names of machines do not contain it. */
 const SEPARATOR = '#';
 
@@ -58,6 +65,21 @@ export function placeOnThreads(
     }
   }
   return hosts;
+}
+
+/**
+ * How many threads of a machine with so many cores would be of use: a core is left to the kernel and to other programs, and
+ * a thread that leads no group has little to do.
+ */
+export function usefulThreads(
+  { placement, machines, sizes }: UsedBy,
+  name: string,
+  cores: number,
+): number {
+  const led = placement.filter(
+    (host, replica) => replica % sizes.replicas === 0 && machines[host].machine === name,
+  ).length;
+  return Math.max(1, Math.min(cores - 1, led));
 }
 
 /** By group: its place among the groups that the same machine leads. */

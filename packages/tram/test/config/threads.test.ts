@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hostsWith } from '../../src/config/machines.js';
 import type { ClusterOptions, MachineOptions } from '../../src/config/options.js';
-import { placeOnThreads } from '../../src/config/threads.js';
+import { placeOnThreads, usefulThreads } from '../../src/config/threads.js';
 import { errorOf, resolveAnything } from './given.js';
 
 const NAMES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota'];
@@ -44,6 +44,14 @@ test('each thread is a host, with a port of its own; the first one has the HTTP 
   ]);
   expect(hostsWith(2, 3)).toEqual([2, 3]);
   expect(hostsWith(undefined, 3)).toEqual([3]);
+});
+
+test('a machine has use for as many threads as it leads groups, and has cores to spare', () => {
+  const { machines, placement, sizes } = resolveAnything(GOOD);
+  const useful = (name: string, cores: number): number =>
+    usefulThreads({ machines: machines!, placement, sizes }, name, cores);
+  expect(NAMES.slice(0, 3).map((name) => useful(name, 32))).toEqual([3, 3, 2]);
+  expect([1, 2, 3, 4].map((cores) => useful('alpha', cores))).toEqual([1, 1, 2, 3]);
 });
 
 test('all members of a group are on threads with the same number, and leaders are spread over them', () => {
