@@ -41,7 +41,7 @@ export interface Arena {
 /** "TRAM" */
 export const ARENA_MAGIC = 0x4d415254;
 /** The memory version: incremented whenever an offset, the meaning of a word or the handshake of machines changes. */
-export const ARENA_VERSION = 13;
+export const ARENA_VERSION = 14;
 
 export const ARENA = {
   magic: 0,

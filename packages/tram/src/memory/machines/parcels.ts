@@ -38,8 +38,8 @@ const COUNT = 0;
 const PLACE = 1;
 const ITEM = 2;
 
-/** A parcel and its header are received by one call: libfabric takes up to 9000 bytes at a time. */
-export const PARCEL_WORDS = 2048;
+/** The size of a parcel. */
+export const PARCEL_WORDS = 8192;
 
 /** `awaited`: the peer waits for the receipt, and will probably send more. */
 export type Arrival = 'none' | 'some' | 'awaited' | 'garbage';

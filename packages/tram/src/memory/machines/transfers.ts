@@ -48,6 +48,12 @@ const NOWHERE = new Int32Array(0);
 const UNCONFIRMED_WORDS_MAX = 2 ** 14;
 /** Writes that need no answer go as a parcel if they take more operations than this. */
 const UNANSWERED_OPERATIONS_MAX = 3;
+/**
+ * A parcel of up to so many words and its header are received by one call: libfabric takes up to 9000 bytes at a time. What is
+ * larger goes as a parcel only if it takes many operations, because operations need not wait for each other's answers.
+ */
+const SMALL_PARCEL_WORDS = 2048;
+const LARGE_OPERATIONS_MAX = 8;
 
 export class Transfers {
   private connection!: Connection;
@@ -241,7 +247,19 @@ export class Transfers {
 
   /** Should what is gathered go as a parcel, whose receipt costs the peer an operation? */
   get isWorthParcel(): boolean {
-    return this.operations > (this.hasUnsentReads ? 1 : UNANSWERED_OPERATIONS_MAX);
+    const { operations } = this;
+    if (operations > LARGE_OPERATIONS_MAX) return true;
+    if (this.unsentWords > SMALL_PARCEL_WORDS) return false;
+    return operations > (this.hasUnsentReads ? 1 : UNANSWERED_OPERATIONS_MAX);
+  }
+
+  private get unsentWords(): number {
+    const { queue } = this;
+    let words = 0;
+    for (let index = this.sentIndex; index < queue.endIndex; index++) {
+      if (queue.at(index).kind === 'write') words += queue.at(index).count;
+    }
+    return words;
   }
 
   /** Is something gathered that the peer answers? */
