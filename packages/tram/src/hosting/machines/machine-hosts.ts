@@ -151,11 +151,7 @@ class HostThread {
     const { name } = config.machines[host];
     this.endedHealth = { unready: `${name} has ended\n`, metrics: [] };
     const workerData: ThreadData = { config, credentials, host };
-    const worker = new Worker(new URL('./machine-thread.js', import.meta.url), {
-      workerData,
-      // Some descriptors are opened by native code, and Node warns when it sees them closed.
-      trackUnmanagedFds: false,
-    });
+    const worker = new Worker(new URL('./machine-thread.js', import.meta.url), { workerData });
     this.worker = worker;
     this.ended = new Promise((resolve) => worker.on('exit', () => resolve()));
     this.opened = new Promise((resolve) => {

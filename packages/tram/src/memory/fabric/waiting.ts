@@ -2,7 +2,7 @@
  * Sleeps until libfabric has something to do, or another thread of this process writes to `wakeDescriptor`. Called by
  * `fabric.ts`.
  */
-import { closeSync, readSync, writeSync } from 'node:fs';
+import { readSync, writeSync } from 'node:fs';
 import type { NativeFunction } from '../koffi.js';
 import { CONSTANTS, FIELDS, SIZES } from './binary-interface.js';
 import { Block } from './block.js';
@@ -28,6 +28,7 @@ export class Waiting {
   private readonly block: Block;
   private readonly tryWait: NativeFunction;
   private readonly poll: NativeFunction;
+  private readonly closeDescriptor: NativeFunction;
   /** A write to it (`wake`) ends a sleep, or the next one. */
   readonly wakeDescriptor: number;
 
@@ -54,6 +55,8 @@ export class Waiting {
       );
       this.watch(i, result.getWord(0));
     });
+    // Not by Node, which warns if a thread closes a descriptor that it has not opened by Node.
+    this.closeDescriptor = library.system.func('close', 'int', ['int']);
     const { EFD_CLOEXEC, EFD_NONBLOCK } = CONSTANTS;
     const eventfd = library.system.func('eventfd', 'int', ['uint32_t', 'int']);
     this.wakeDescriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -75,7 +78,7 @@ export class Waiting {
   }
 
   close(): void {
-    closeSync(this.wakeDescriptor);
+    this.closeDescriptor(this.wakeDescriptor);
   }
 
   private watch(index: number, descriptor: number): void {
