@@ -7,6 +7,7 @@ import { DEFERRED } from '../sim/mutations/deferred.js';
 import { GATES } from '../sim/mutations/gate.js';
 import { JOURNAL_FILES } from '../sim/mutations/journal-files.js';
 import { MARKS } from '../sim/mutations/marks.js';
+import { OWED } from '../sim/mutations/owed-entries.js';
 import { POWER_CUTS } from '../sim/mutations/power-cuts.js';
 import { QUICK_STEPS } from '../sim/mutations/quick-steps.js';
 import { DURABILITY } from '../sim/mutations/recoverable.js';
@@ -106,7 +107,7 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'feed-copy-unchecked': WITHIN_STEP,
   'feed-dropped-undecided': DROPS,
   'feed-loss-ignored': PROGRESS,
-  'truncates-owed': DROPS,
+  'truncates-needed': DROPS,
   'same-salt': 'it needs an entry of another log at the same place, with a frame that fits',
   'permits-before-storing': 'a member that is killed in between has granted nothing yet',
   'waits-for-dead-source': PROGRESS,
@@ -173,12 +174,13 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'resumes-impatiently': SUSPICION,
   'waits-for-lagging': WAITING,
   'forgets-waiting': WAITING,
-  ...Object.fromEntries(Object.keys(QUICK_STEPS).map((name) => [name, ALL_FULL])),
+  ...Object.fromEntries(Object.keys({ ...QUICK_STEPS, ...OWED }).map((name) => [name, ALL_FULL])),
   'feed-pieces-joined': FEEDS_IN_FULL,
   'feed-full-overtaken': FEEDS_IN_FULL,
   'feed-taken-twice': FEEDS_IN_FULL,
   'feed-forgets-returned': FEEDS_IN_FULL,
   'feed-drop-uncounted': FEEDS_IN_FULL,
+  'feed-start-untold': FEEDS_IN_FULL,
   ...Object.fromEntries(Object.keys(SHARED_MEMORY).map((name) => [name, SHARED])),
   'lacks-state-unnoticed': JOURNALS,
   'campaigns-without-state': JOURNALS,

@@ -61,7 +61,8 @@ for (const posts of [1, 2, 3]) {
       const far = (0x80000000 + 1024) | 0;
       const { stage, world, A, C } = parentAndChild(Stage, (leader) => {
         const [feed] = leader.replica.leader.forwarding.feeds;
-        Object.assign(feed, { endPosition: far, sentPosition: far, oldestPosition: far });
+        const names = ['endPosition', 'sentPosition', 'owedPosition', 'oldestPosition'];
+        Object.assign(feed, Object.fromEntries(names.map((name) => [name, far])));
       });
       const end = C.memory.own[world.layout.feedEnd(A.member)];
       expect(end - far).toBeGreaterThan(0);

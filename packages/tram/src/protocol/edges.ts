@@ -79,6 +79,7 @@ export const TRANSITIONS = [
   'log full',
   'feed full',
   'feed written again',
+  'owed entries posted',
   'stale feed skipped',
   'left behind',
   'snapshot served',

@@ -177,7 +177,7 @@ export class Replica {
   private leadQuickly(nowUs: number): number {
     const work = this.leader.order(nowUs, true);
     this.pollCompletions(nowUs);
-    return work + this.leader.finishQuickly();
+    return work + this.leader.advance(true);
   }
 
   private fullStep(nowUs: number): number {
@@ -225,7 +225,8 @@ export class Replica {
     if (this.role !== 'leader') return Number.POSITIVE_INFINITY;
     if (this.leader.hasMadeRoom) return Number.NEGATIVE_INFINITY;
     const { tickDueUs } = this.leader;
-    return this.replication.owesDecided ? Math.min(this.fullDueUs, tickDueUs) : tickDueUs;
+    const owes = this.replication.owesDecided || this.leader.forwarding.owes;
+    return owes ? Math.min(this.fullDueUs, tickDueUs) : tickDueUs;
   }
 
   /** Our progress may make room: at our leader, if its log is full, or at the parent's leader, if its feed is. */

@@ -72,7 +72,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'waits-for-lagging': {
     title: 'a leader whose log is full waits until a member that lags has delivered',
-    caughtBy: { seed: 20, as: 'availability' },
+    caughtBy: { seed: 232, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
   'forgets-waiting': {

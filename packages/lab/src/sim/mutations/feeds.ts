@@ -5,13 +5,13 @@ import type { Mutation } from './mutation.js';
 export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 6, as: 'integrity' },
     edits: [
       {
         file: FEED,
-        find: 'const words = (this.endPosition - this.sentPosition) | 0;',
-        replace: `const words = (this.endPosition - this.sentPosition) | 0;
-          if (words > 0) for (let other = 0; other < this.member.replicas; other++) if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);`,
+        find: 'if (isQuick && this.leaderIsEnough()) {',
+        replace: `if (this.endPosition !== this.sentPosition) for (let other = 0; other < this.member.replicas; other++) if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
+          if (isQuick && this.leaderIsEnough()) {`,
       },
     ],
   },
@@ -49,12 +49,12 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-pieces-joined': {
     title:
       'entries that do not lie side by side in the log are written to a feed as one piece of it',
-    caughtBy: { seed: 26, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: FEED,
-        find: 'position !== ((this.unsentLogPosition + unsent) | 0)',
-        replace: 'false',
+        find: 'this.pieces === 0 || pieceEnds[this.pieces - 1] !== position',
+        replace: 'this.pieces === 0',
       },
     ],
   },
@@ -91,13 +91,19 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
-  'truncates-owed': {
+  'feed-start-untold': {
+    title:
+      'a feed that starts under a new ballot does not tell its start to child members that had the last one',
+    caughtBy: { seed: 435, as: 'liveness' },
+    edits: [{ file: FEED, find: 'this.incarnations.fill(UNKNOWN);', replace: '' }],
+  },
+  'truncates-needed': {
     title: 'a leader drops entries that a child has not decided',
     caughtBy: { seed: 20, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,
-        find: 'index < decidedByAll || !forwarding.isOwed(index, position)',
+        find: 'index < decidedByAll || !forwarding.isNeeded(index, position)',
         replace: 'true',
       },
     ],

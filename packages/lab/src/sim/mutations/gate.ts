@@ -46,7 +46,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 11, as: 'property', options: STRICT },
+    caughtBy: { seed: 13, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -149,7 +149,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'old-position': {
     title:
       'a new leader looks for the entries that wait for its gate where an earlier leadership stopped',
-    caughtBy: { seed: 14, as: 'property', options: STRICT },
+    caughtBy: { seed: 148, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -161,7 +161,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 136, as: 'property', options: STRICT },
+    caughtBy: { seed: 164, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -172,7 +172,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 82, as: 'property', options: STRICT },
+    caughtBy: { seed: 257, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -226,11 +226,11 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 17, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 5, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
-        find: 'this.endPosition === this.oldestPosition && !this.tellsGates',
+        find: 'this.endPosition === this.oldestPosition && !this.writer.tellsGates',
         replace: 'this.endPosition === this.oldestPosition',
       },
     ],

@@ -34,7 +34,7 @@ const keepOldPlaceUnless = (isKnown: string): string => `
 export const HOLES: Readonly<Record<string, Mutation>> = {
   H1: {
     title: 'a new leader does not deliver the first entry that it adopted',
-    caughtBy: { seed: 18, as: 'state' },
+    caughtBy: { seed: 12, as: 'divergence' },
     edits: [
       {
         file: LEADER,
@@ -159,7 +159,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 10, as: 'divergence' },
     edits: [
       {
         file: REPLICA,

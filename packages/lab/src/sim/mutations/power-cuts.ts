@@ -88,7 +88,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'era-of-each-group': {
     title: 'a recovery takes the highest era of each group, although other groups may not have it',
-    caughtBy: { seed: 73, as: 'recovery', options: RIVALS },
+    caughtBy: { seed: 58, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: RECOVERY_PLAN,

@@ -49,7 +49,7 @@ export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
   'decided-never-due': {
     title: 'the host of a leader does not know when the leader has to tell what is decided',
     caughtBy: { script: 'quick-steps' },
-    edits: [{ file: REPLICA, find: 'this.replication.owesDecided', replace: 'false' }],
+    edits: [{ file: REPLICA, find: 'this.replication.owesDecided ||', replace: '' }],
   },
   'room-never-due': {
     title:

@@ -172,7 +172,7 @@ export const DURABILITY: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: FEED,
-        find: 'if (!slot.poll() || slot.epoch !== rows.childPeer(place, other).incarnation)',
+        find: 'if (!slot.poll() || slot.epoch !== peers[other].incarnation)',
         replace: 'if (!slot.poll())',
       },
     ],

@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-ignored': {
     title: 'a write to shared memory succeeds whatever its target permits',
-    caughtBy: { seed: 15, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 17, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,

@@ -12,6 +12,7 @@ import { JOURNAL_FILES } from './journal-files.js';
 import { LEADERSHIP } from './leadership.js';
 import { MARKS } from './marks.js';
 import type { Mutation } from './mutation.js';
+import { OWED } from './owed-entries.js';
 import { POWER_CUTS } from './power-cuts.js';
 import { QUICK_STEPS } from './quick-steps.js';
 import { DURABILITY } from './recoverable.js';
@@ -22,6 +23,7 @@ import { TICKS } from './ticks.js';
 export const MUTATIONS: Readonly<Record<string, Mutation>> = {
   ...HOLES,
   ...FEEDS,
+  ...OWED,
   ...LEADERSHIP,
   ...DELIVERING,
   ...QUICK_STEPS,

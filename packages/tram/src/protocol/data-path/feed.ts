@@ -2,6 +2,7 @@
  * Forwarding to one child group (paper steps 2.5 and 5.3): the decided entries of the log whose destinations lie in or
  * below the child, in log order. forwarding.ts walks the log for all feeds, and offers each entry to those that it goes to
  * (`take`); `flush` and `tell` follow when it is at the end. A feed that is full stops, and goes on by itself (`onNews`).
+ * feed-writer.ts says how the parts of a feed get to a child member.
  *
  * A record of the feed is the entry itself, byte for byte, so it is copied straight from the log, together with those
  * that lie side by side with it. The leader keeps in every child member's memory all entries from the child's decided
@@ -9,38 +10,33 @@
  * merely seen can be lost with its leader (H26). The log keeps these entries too, so a child member that has lost its
  * memory is given them again from there.
  *
+ * Only the child's leader reads the feed, and waits for it. So a quick step posts new entries, and then the end, to that member
+ * alone, and *owes* them to the others. They get them in the next full step, or earlier: before rows may show another leader of
+ * the child, before the start moves, and before the log drops entries. Under a new ballot nothing is owed: its feed starts with
+ * all that the child has not decided, and goes to all members.
+ *
  * Invariants: every entry between the feed's start and its end, as a child member knows them, was posted to it before
  * the end was. A new start is posted before anything ahead of it is overwritten.
  * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided.
- * oldestPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
+ * oldestPosition ≤ owedPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
-import { type Memory, OPEN, type ParticipantId } from '../../memory/contract.js';
-import {
-  commonRun,
-  FRAME_WORDS,
-  HEAD_WORDS,
-  type Places,
-  placeOf,
-  seal,
-  slotAt,
-  type Window,
-} from '../../memory/record.js';
+import type { ParticipantId } from '../../memory/contract.js';
 import { assert } from '../assert.js';
-import { FEED_GATES, FEED_START, GATES_AFTER_END, SETTLED } from '../layout.js';
+import { SETTLED } from '../layout.js';
 import { NO_BALLOT } from '../leadership/ballot.js';
+import type { Peer } from '../leadership/row.js';
 import type { Rows } from '../leadership/rows.js';
-import { SlotReader, SlotWriter } from '../leadership/slots.js';
+import { SlotReader } from '../leadership/slots.js';
 import type { Member } from '../member.js';
 import type { Overlay } from '../overlay.js';
-import { failureTagOf, KIND } from '../tags.js';
-import { writeWide } from '../wide.js';
 import { destinationsHigh, destinationsLow } from './counters.js';
+import { FeedWriter } from './feed-writer.js';
 import type { Replication } from './replication.js';
 
 /** No incarnation, and no index. */
 const UNKNOWN = -1;
-
-const END_AND_GATES_WORDS = GATES_AFTER_END + FRAME_WORDS + FEED_GATES.words;
+/** At most so many pieces of the log are owed. */
+const PIECES_MAX = 32;
 
 /** An entry of the log, and where it lies. */
 export interface Cursor {
@@ -50,17 +46,12 @@ export interface Cursor {
 
 export class Feed {
   private readonly child: number;
-  private readonly memory: Memory;
   private readonly overlay: Overlay;
   private readonly firstMember: ParticipantId;
-  /** Where our feed lies at a child member: its start, its end, and the ring. */
-  private readonly startAt: number;
-  private readonly endAt: number;
-  private readonly ring: Places;
+  /** The child's members. */
+  private readonly peers: readonly Peer[];
+  private readonly writer: FeedWriter;
   private readonly capacity: number;
-  private readonly tag: number;
-  private readonly startWriter = new SlotWriter(FEED_START.words);
-  private startWrites = 0;
   private ballot = 0;
 
   /** While the feed is full: the next log entry to look at. All before it are in the feed, or do not go there. */
@@ -73,9 +64,14 @@ export class Feed {
   /** Has the start moved since it was posted last? */
   private oldestHasMoved = false;
   private endPosition: number;
-  /** Entries before it are posted. Those after it are one piece of the log, from `unsentLogPosition` on. */
+  /** Entries before it are posted to the child's leader, if that is current. */
   private sentPosition: number;
-  private unsentLogPosition = 0;
+  /** Entries before it are posted to all current child members. */
+  private owedPosition: number;
+  /** The entries behind `owedPosition`, as pieces of the log: where each of them ends there, and its words. */
+  private readonly pieceEnds = new Int32Array(PIECES_MAX);
+  private readonly pieceWords = new Int32Array(PIECES_MAX);
+  private pieces = 0;
   /** The incarnation of each child member that has been posted everything from the oldest entry on, or UNKNOWN. */
   private readonly incarnations: Int32Array;
 
@@ -97,12 +93,9 @@ export class Feed {
   /** Our group's gate and recoverable index, as they were passed to `tell` last. */
   private gate = 0;
   private recoverable = 0;
-  /** Those that all current child members have been told, or UNKNOWN. toldGate ≤ gate. */
+  /** Those that the child has been told, or UNKNOWN. toldGate ≤ gate. */
   private toldGate = UNKNOWN;
   private toldRecoverable = UNKNOWN;
-  private readonly endAndGates = new Int32Array(END_AND_GATES_WORDS);
-  private readonly gatesRecord: Window = slotAt(this.endAndGates, GATES_AFTER_END);
-  private gateWrites = 0;
 
   /** The child's leader as its rows tell: nobody else reads the feed. */
   private leader = 0;
@@ -110,6 +103,8 @@ export class Feed {
   isTouched = false;
   /** Does an entry wait for room? */
   isFull = false;
+  /** Does the child's leader alone know where the feed ends, or our gates? So it is whenever entries are owed. */
+  owesEnd = false;
   /** The child has decided every entry that goes there below this index of our log, as far as we know. Never goes back. */
   decidedByChild: number;
   /** The same for what is durable in the child. */
@@ -117,35 +112,35 @@ export class Feed {
 
   constructor(
     private readonly member: Member,
-    private readonly rows: Rows,
+    rows: Rows,
     private readonly replication: Replication,
     /** The child's place among this group's children. */
-    private readonly place: number,
+    place: number,
     /** The next log entry that is offered to feeds. */
     private readonly cursor: Cursor,
   ) {
     const { layout } = member;
     const { firstIndex } = layout.sizes;
-    this.memory = member.edges.memory;
     this.overlay = member.edges.overlay;
     this.isStrict = member.edges.order === 'strict';
     this.hasJournal = member.edges.journal !== undefined;
     this.child = member.children[place];
     this.firstMember = layout.replicaParticipant(this.child, 0);
-    this.startAt = layout.feedStart(member.index);
-    this.endAt = layout.feedEnd(member.index);
+    this.peers = Array.from({ length: member.replicas }, (_, other) =>
+      rows.childPeer(place, other),
+    );
+    this.writer = new FeedWriter(member, place);
     this.capacity = layout.feedWords;
-    this.ring = { at: layout.feedRing(member.index), mask: this.capacity - 1 };
-    this.tag = failureTagOf(KIND.feed, place);
     this.endPosition = firstIndex | 0;
     this.sentPosition = this.endPosition;
+    this.owedPosition = this.endPosition;
     this.incarnations = new Int32Array(member.replicas);
     this.decidedByChild = firstIndex;
     this.settledByChild = firstIndex;
     this.durableByChild = firstIndex;
     for (let other = 0; other < member.replicas; other++) {
       const at = layout.settled(this.child, other);
-      this.settledSlots.push(new SlotReader(this.memory.own, at, SETTLED.words));
+      this.settledSlots.push(new SlotReader(member.edges.memory.own, at, SETTLED.words));
     }
   }
 
@@ -161,7 +156,8 @@ export class Feed {
     this.oldestIndex = index;
     this.oldestLogPosition = position;
     this.oldestPosition = this.endPosition;
-    this.sentPosition = this.endPosition;
+    this.owesNothing();
+    this.owesEnd = false;
     this.incarnations.fill(UNKNOWN);
     this.endHasMoved = false;
     this.lastIndex = index - 1;
@@ -198,9 +194,7 @@ export class Feed {
       this.skip(words);
     } else {
       if (!this.makeRoom(words)) return false;
-      const unsent = (this.endPosition - this.sentPosition) | 0;
-      if (position !== ((this.unsentLogPosition + unsent) | 0)) this.flush();
-      if (this.sentPosition === this.endPosition) this.unsentLogPosition = position;
+      this.addPiece(position, words);
       this.endPosition = (this.endPosition + words) | 0;
       this.endHasMoved = true;
     }
@@ -208,8 +202,22 @@ export class Feed {
     return true;
   }
 
+  /** These words of the log come next. If they lie side by side with the last ones, they are one piece. */
+  private addPiece(position: number, words: number): void {
+    const { pieceEnds, pieceWords } = this;
+    if (this.pieces === 0 || pieceEnds[this.pieces - 1] !== position) {
+      if (this.pieces === PIECES_MAX) this.post();
+      pieceWords[this.pieces++] = 0;
+    }
+    const last = this.pieces - 1;
+    pieceEnds[last] = position + words;
+    pieceWords[last] += words;
+  }
+
   /** Rows were read. A child member may have come back, have another leader, or have made room. */
   onNews(): void {
+    // What is owed goes to the others while we still know which member has it.
+    this.post();
     this.mayHaveReturned = true;
     this.learnDecided();
     if (this.isFull) this.goOn();
@@ -247,24 +255,28 @@ export class Feed {
   }
 
   private takeSettled(): void {
-    const { settledSlots, rows, place } = this;
+    const { settledSlots, peers } = this;
     for (let other = 0; other < settledSlots.length; other++) {
       const slot = settledSlots[other];
       // With a journal, a member that still ran in an earlier era may have written it, before this one began.
-      if (!slot.poll() || slot.epoch !== rows.childPeer(place, other).incarnation) continue;
+      if (!slot.poll() || slot.epoch !== peers[other].incarnation) continue;
       this.settledByChild = Math.max(this.settledByChild, slot.wide(SETTLED.index));
     }
   }
 
-  /** Tell the child members where the feed ends and, as long as an entry that goes there waits for them, our gates. */
-  tell(gate: number, recoverable: number): void {
+  /**
+   * Tell the child members where the feed ends and, as long as an entry that goes there waits for them, our gates.
+   * @param isQuick  is the child's leader enough, for now?
+   */
+  tell(gate: number, recoverable: number, isQuick: boolean): void {
     this.gate = gate;
     this.recoverable = recoverable;
     const isNews = this.isStrict && gate > this.toldGate && this.toldGate <= this.lastIndex;
-    const tellsCurrent = this.endHasMoved || isNews || this.isRecoverableNews();
-    if (tellsCurrent) this.tellCurrent();
+    const isTold = this.endHasMoved || isNews || this.isRecoverableNews();
+    const tellsCurrent = isTold || (this.owesEnd && !isQuick);
+    if (tellsCurrent) this.tellCurrent(isQuick);
     const hasReturned = this.mayHaveReturned && this.writeToReturned();
-    if (tellsCurrent || hasReturned) this.wakeChild();
+    if (tellsCurrent || hasReturned) this.writer.wake(this.leader, !this.owesEnd);
   }
 
   private isRecoverableNews(): boolean {
@@ -274,12 +286,19 @@ export class Feed {
     return true;
   }
 
-  private tellCurrent(): void {
+  private tellCurrent(isQuick: boolean): void {
+    const { leader, member } = this;
     this.endHasMoved = false;
     this.toldGate = this.gate;
     this.toldRecoverable = this.recoverable;
-    for (let turn = 0; turn < this.member.replicas; turn++) {
-      const other = (this.leader + turn) % this.member.replicas;
+    // Whoever is told the end has been posted the entries before it.
+    this.owesEnd = this.pieces > 0 || (isQuick && this.leaderIsEnough());
+    if (this.owesEnd) {
+      this.tellEnd(leader, this.endPosition);
+      return;
+    }
+    for (let turn = 0; turn < member.replicas; turn++) {
+      const other = (leader + turn) % member.replicas;
       if (this.isCurrent(other)) this.tellEnd(other, this.endPosition);
     }
   }
@@ -294,7 +313,7 @@ export class Feed {
   private learnDecided(): void {
     let highest = NO_BALLOT;
     for (let other = 0; other < this.member.replicas; other++) {
-      const peer = this.rows.childPeer(this.place, other);
+      const peer = this.peers[other];
       if (peer.ledBallot > highest) this.leader = other;
       highest = Math.max(highest, peer.ledBallot);
       this.decidedByChild = Math.max(this.decidedByChild, peer.fromParent);
@@ -306,7 +325,7 @@ export class Feed {
   /** The child has decided the entry at hand, and so everything before it. */
   private skip(words: number): void {
     const { logIndex, logPosition } = this;
-    this.flush();
+    this.post();
     this.dropBelow(logIndex);
     assert(this.oldestPosition === this.endPosition, 'a feed has no gap');
     this.oldestIndex = logIndex + 1;
@@ -316,7 +335,7 @@ export class Feed {
 
   private makeRoom(words: number): boolean {
     if (this.fits(words)) return true;
-    this.flush();
+    this.post();
     this.dropBelow(this.decidedByChild);
     if (this.fits(words)) return true;
     this.member.edges.observer.transition('feed full');
@@ -339,6 +358,7 @@ export class Feed {
   /** All entries below this one are dropped from the log. */
   dropTo(index: number, position: number): void {
     assert(index <= this.logIndex, 'the log keeps what a feed has no room for');
+    assert(this.pieces === 0, 'the log keeps what a feed owes');
     if (index < this.oldestIndex) return;
     this.oldestHasMoved ||= index > this.oldestIndex;
     this.oldestIndex = index;
@@ -347,6 +367,7 @@ export class Feed {
 
   /** Keep no entry below this index: the child has decided those that go there. */
   private dropBelow(index: number): void {
+    assert(this.pieces === 0, 'a feed posts what it owes before its start moves');
     const limit = Math.min(index, this.logIndex);
     while (this.oldestIndex < limit) {
       const position = this.oldestLogPosition;
@@ -358,33 +379,71 @@ export class Feed {
     }
   }
 
-  /** Write what is new, one piece of the log, to every child member that has everything before it, its leader first. */
-  flush(): void {
-    const words = (this.endPosition - this.sentPosition) | 0;
-    if (words === 0) return;
-    for (let turn = 0; turn < this.member.replicas; turn++) {
-      const other = (this.leader + turn) % this.member.replicas;
+  /**
+   * Post what is new.
+   * @param isQuick  is the child's leader enough, for now?
+   */
+  flush(isQuick: boolean): void {
+    if (isQuick && this.leaderIsEnough()) {
+      this.writePieces(this.leader, this.sentPosition);
+      this.sentPosition = this.endPosition;
+    } else {
+      this.post();
+    }
+  }
+
+  /** May the others get later what the child's leader gets now? A new start goes to all, before what lies ahead of it. */
+  private leaderIsEnough(): boolean {
+    return !this.oldestHasMoved && this.isCurrent(this.leader);
+  }
+
+  /** Post what is new or owed to every child member that has everything before it, its leader first. */
+  private post(): void {
+    if (this.pieces === 0) return;
+    const { leader, member } = this;
+    if (this.sentPosition !== this.owedPosition)
+      member.edges.observer.transition('owed entries posted');
+    for (let turn = 0; turn < member.replicas; turn++) {
+      const other = (leader + turn) % member.replicas;
       if (!this.isCurrent(other)) continue;
       if (this.oldestHasMoved) this.writeStart(other);
-      this.write(other, this.unsentLogPosition, this.sentPosition, words);
+      this.writePieces(other, other === leader ? this.sentPosition : this.owedPosition);
     }
     this.oldestHasMoved = false;
+    this.owesNothing();
+  }
+
+  private owesNothing(): void {
+    this.pieces = 0;
     this.sentPosition = this.endPosition;
+    this.owedPosition = this.endPosition;
+  }
+
+  /** Write everything behind `start` to a child member, the last piece first: none of it counts before the end is told. */
+  private writePieces(other: number, start: number): void {
+    const { writer, replication, pieceEnds, pieceWords } = this;
+    let position = this.endPosition;
+    for (let piece = this.pieces - 1; piece >= 0 && position !== start; piece--) {
+      const words = Math.min(pieceWords[piece], (position - start) | 0);
+      position = (position - words) | 0;
+      writer.write(other, replication.ring, (pieceEnds[piece] - words) | 0, position, words);
+    }
+    assert(position === start, 'the pieces of a feed are all that is not posted');
   }
 
   private isCurrent(other: number): boolean {
-    const { incarnation, seen } = this.rows.childPeer(this.place, other);
+    const { incarnation, seen } = this.peers[other];
     return seen && this.incarnations[other] === incarnation;
   }
 
   /** Write everything to child members that have come back, or have had nothing yet. True if there are any. */
   private writeToReturned(): boolean {
     // Even if the feed is empty, the child may wait for our gates.
-    if (this.endPosition === this.oldestPosition && !this.tellsGates) return false;
+    if (this.endPosition === this.oldestPosition && !this.writer.tellsGates) return false;
     this.mayHaveReturned = false;
     let hasReturned = false;
     for (let other = 0; other < this.member.replicas; other++) {
-      const { incarnation, seen } = this.rows.childPeer(this.place, other);
+      const { incarnation, seen } = this.peers[other];
       if (!seen || this.incarnations[other] === incarnation) continue;
       hasReturned = true;
       if (this.incarnations[other] !== UNKNOWN) {
@@ -402,25 +461,16 @@ export class Feed {
   }
 
   private writeAll(other: number): void {
-    const { replication } = this;
+    const { replication, writer } = this;
     let position = this.oldestPosition;
     let logPosition = this.oldestLogPosition;
     for (let index = this.oldestIndex; index < this.logIndex; index++) {
       const words = replication.wordsAt(logPosition);
       if (this.reaches(logPosition)) {
-        this.write(other, logPosition, position, words);
+        writer.write(other, replication.ring, logPosition, position, words);
         position = (position + words) | 0;
       }
       logPosition = (logPosition + words) | 0;
-    }
-  }
-
-  /** Wake the child's leader as we know it. If it has ended, wake all members. */
-  private wakeChild(): void {
-    const { leader } = this;
-    const isGone = this.memory.hasEnded(this.firstMember + leader);
-    for (let other = 0; other < this.member.replicas; other++) {
-      this.memory.wake(this.firstMember + other, isGone || other === leader);
     }
   }
 
@@ -431,54 +481,15 @@ export class Feed {
   onWriteFailed(participant: ParticipantId): void {
     const other = participant - this.firstMember;
     this.incarnations[other] = UNKNOWN;
-    this.rows.childPeer(this.place, other).seen = false;
+    this.peers[other].seen = false;
   }
 
   private writeStart(other: number, epoch: number = this.ballot): void {
-    const { body } = this.startWriter;
-    body[FEED_START.epoch] = epoch;
-    body[FEED_START.incarnation] = this.incarnations[other];
-    writeWide(body, FEED_START.index, this.oldestIndex);
-    body[FEED_START.position] = this.oldestPosition;
-    const { memory, startAt, tag, member } = this;
-    const peer = this.firstMember + other;
-    const number = ++this.startWrites;
-    this.startWriter.post(memory, peer, startAt, FEED_START.words, member.incarnation, number, tag);
+    const { writer, oldestIndex, oldestPosition } = this;
+    writer.start(other, this.incarnations[other], epoch, oldestIndex, oldestPosition);
   }
 
-  private get tellsGates(): boolean {
-    return this.isStrict || this.hasJournal;
-  }
-
-  /** Tell a child member that the feed ends here, and our gates. */
   private tellEnd(other: number, position: number): void {
-    const { memory, endAt, tag, endAndGates } = this;
-    const peer = this.firstMember + other;
-    if (!this.tellsGates) {
-      memory.writeWord(peer, endAt, position, OPEN, tag);
-      return;
-    }
-    const body = GATES_AFTER_END + HEAD_WORDS;
-    endAndGates[0] = position;
-    // Without strict order the gate is infinite, and no child looks at it.
-    writeWide(endAndGates, body + FEED_GATES.strict, this.isStrict ? this.gate : 0);
-    writeWide(endAndGates, body + FEED_GATES.recoverable, this.recoverable);
-    const number = ++this.gateWrites;
-    seal(this.gatesRecord, 0, FEED_GATES.words, this.member.incarnation, number);
-    memory.write(peer, endAt, endAndGates, 0, END_AND_GATES_WORDS, OPEN, tag);
-  }
-
-  /** Copy from the log to the feed at a child member; either may wrap. */
-  private write(other: number, logPosition: number, position: number, count: number): void {
-    const { memory, ring, tag } = this;
-    const log = this.replication.ring;
-    const peer = this.firstMember + other;
-    for (let done = 0; done < count; ) {
-      const from = placeOf(log, logPosition + done);
-      const to = placeOf(ring, position + done);
-      const run = commonRun(log, logPosition + done, ring, position + done, count - done);
-      memory.write(peer, to, log.words, from, run, OPEN, tag);
-      done += run;
-    }
+    this.writer.end(other, position, this.gate, this.recoverable);
   }
 }

@@ -3,7 +3,7 @@
  * of the children that it goes to (feed.ts). So an entry costs as much as it has destinations below this group, however many
  * children there are. Of the feeds, a round touches only those that got something, unless rows were read.
  *
- * The leader calls `start` when it begins to lead, and in every round `forward` and `tell`. Truncation asks what is owed, and
+ * The leader calls `start` when it begins to lead, and in every round `forward` and `tell`. Truncation asks what children need, and
  * says what is dropped.
  *
  * Invariants: baseIndex ≤ index ≤ decided. Every feed has all entries before `index` that go to its child, or is full.
@@ -32,6 +32,8 @@ export class Forwarding implements Cursor {
   /** The feeds that have something to flush or to tell, so many of them. */
   private readonly touched: Feed[] = [];
   private touchedCount = 0;
+  /** Does a feed owe something to child members that do not lead? They get it in the next full step. */
+  owes = false;
   /** Is any feed full? It stays so until rows are read. */
   isFull = false;
   /** `rows.news` when the feeds had seen them. */
@@ -64,12 +66,17 @@ export class Forwarding implements Cursor {
     this.index = replication.baseIndex;
     this.position = replication.ring.base;
     this.seenNews = UNKNOWN;
+    this.owes = false;
     for (const feed of this.feeds) feed.start(replication.ballot, this);
   }
 
-  /** Offer the decided entries to the feeds. Returns how many of them go to children. */
-  forward(): number {
+  /**
+   * Offer the decided entries to the feeds. Returns how many of them go to children.
+   * @param isQuick  are the leaders of the children enough, for now?
+   */
+  forward(isQuick: boolean): number {
     const { replication, rows } = this;
+    if (this.owes && !isQuick) this.touchAll();
     if (rows.news !== this.seenNews) {
       this.seenNews = rows.news;
       this.isFull = false;
@@ -87,7 +94,7 @@ export class Forwarding implements Cursor {
     }
     for (let i = 0; i < this.touchedCount; i++) {
       const feed = this.touched[i];
-      feed.flush();
+      feed.flush(isQuick);
       if (feed.isFull) this.isFull = true;
     }
     return count;
@@ -122,19 +129,25 @@ export class Forwarding implements Cursor {
     this.touched[this.touchedCount++] = feed;
   }
 
+  private touchAll(): void {
+    for (const feed of this.feeds) this.touch(feed);
+  }
+
   /** Tell the child members how far the feeds go, and our gates. */
-  tell(gate: number, recoverable: number): void {
-    if (this.tellsAll) for (const feed of this.feeds) this.touch(feed);
+  tell(gate: number, recoverable: number, isQuick: boolean): void {
+    if (this.tellsAll) this.touchAll();
+    if (!isQuick) this.owes = false;
     for (let i = 0; i < this.touchedCount; i++) {
       const feed = this.touched[i];
       feed.isTouched = false;
-      feed.tell(gate, recoverable);
+      feed.tell(gate, recoverable, isQuick);
+      if (feed.owesEnd) this.owes = true;
     }
     this.touchedCount = 0;
   }
 
   /** Does any child still need this entry of the log? */
-  isOwed(index: number, position: number): boolean {
+  isNeeded(index: number, position: number): boolean {
     const { ring } = this.replication;
     const low = destinationsLow(ring, position) & this.belowLow;
     const high = destinationsHigh(ring, position) & this.belowHigh;

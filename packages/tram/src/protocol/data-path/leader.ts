@@ -418,7 +418,7 @@ export class Leader {
   /** The second half: what follows from the writes that have completed. Returns how much was done. */
   finish(nowUs: number): number {
     const wasIdle = this.replication.decided === this.replication.endIndex;
-    const work = this.finishQuickly() + this.publish(wasIdle);
+    const work = this.advance(false) + this.publish(wasIdle);
     const { baseIndex } = this.replication;
     this.truncation.run(nowUs, this.logIsFull);
     this.hasMadeRoom = this.logIsFull && this.replication.baseIndex > baseIndex;
@@ -426,16 +426,16 @@ export class Leader {
   }
 
   /** The part of it that children and clients wait for. Nobody waits for the rest, which the next full step does. */
-  finishQuickly(): number {
+  advance(isQuick: boolean): number {
     let work = this.decide();
-    work += this.forward();
+    work += this.forward(isQuick);
     work += this.deliver();
     this.acknowledge();
     this.replication.keepDecided();
     return work;
   }
 
-  /** Can a step do without all but `order` and `finishQuickly`? */
+  /** Can a step do without all but `order` and `advance`? */
   canBeQuick(): boolean {
     return !this.logIsFull && !this.isPressed();
   }
@@ -452,11 +452,11 @@ export class Leader {
   }
 
   /** Write decided messages into the memory of each child whose reach meets their destinations (2.5). */
-  private forward(): number {
-    const count = this.forwarding.forward();
+  private forward(isQuick: boolean): number {
+    const count = this.forwarding.forward(isQuick);
     this.settling.advance();
     this.recoverable.advance();
-    this.forwarding.tell(this.settling.gate, this.recoverable.index);
+    this.forwarding.tell(this.settling.gate, this.recoverable.index, isQuick);
     return count;
   }
 

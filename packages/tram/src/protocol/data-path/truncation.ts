@@ -91,7 +91,7 @@ export class Truncation {
     let position = ring.base;
     let decidedByAll = limit;
     for (const feed of forwarding.feeds) decidedByAll = Math.min(decidedByAll, feed.decidedByChild);
-    while (index < limit && (index < decidedByAll || !forwarding.isOwed(index, position))) {
+    while (index < limit && (index < decidedByAll || !forwarding.isNeeded(index, position))) {
       if (membersLag && distance(endPosition, position) * 2 <= ringWords) break;
       position = (position + replication.wordsAt(position)) | 0;
       index++;

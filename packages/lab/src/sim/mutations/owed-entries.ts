@@ -1,0 +1,78 @@
+/** Mutations that break the rules of owed entries: what only the leader of a child has got, and when the others get it. */
+import { FEED, FORWARDING, REPLICA } from './files.js';
+import type { Mutation } from './mutation.js';
+
+export const OWED: Readonly<Record<string, Mutation>> = {
+  'owed-entries-forgotten': {
+    title: 'a full step does not post the entries that only the leader of a child has',
+    caughtBy: { seed: 18, as: 'assertion' },
+    edits: [{ file: FORWARDING, find: 'feed.flush(isQuick);', replace: 'feed.flush(true);' }],
+  },
+  'owed-feeds-passed-over': {
+    title: 'a full step does not look at feeds that owe something, but have got nothing new',
+    caughtBy: { seed: 5, as: 'assertion' },
+    edits: [{ file: FORWARDING, find: 'this.owes && !isQuick', replace: 'false' }],
+  },
+  'owed-end-told': {
+    title: 'child members that are owed entries are told the end of the feed behind them',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.owesEnd = this.pieces > 0 || (isQuick && this.leaderIsEnough());',
+        replace: 'this.owesEnd = false;',
+      },
+    ],
+  },
+  'owed-end-forgotten': {
+    title: 'child members get the entries that they were owed, but not the end of the feed',
+    caughtBy: { script: 'owed-entries' },
+    edits: [{ file: FEED, find: 'isTold || (this.owesEnd && !isQuick)', replace: 'isTold' }],
+  },
+  'owed-by-new-leader': {
+    title: 'what is owed goes to all but the new leader of the child, which does not have it',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.post();\n        this.mayHaveReturned = true;',
+        replace: 'this.mayHaveReturned = true;',
+      },
+    ],
+  },
+  'owed-after-start': {
+    title:
+      'the leader of a child gets new entries without the new start, which the others are owed',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      { file: FEED, find: '!this.oldestHasMoved && this.isCurrent', replace: 'this.isCurrent' },
+    ],
+  },
+  'owed-before-drop': {
+    title: 'a full feed drops entries before it has posted what it owes',
+    caughtBy: { seed: 6, as: 'assertion' },
+    edits: [
+      {
+        file: FEED,
+        find: 'this.post();\n        this.dropBelow(this.decidedByChild);',
+        replace: 'this.dropBelow(this.decidedByChild);',
+      },
+    ],
+  },
+  'owed-piece-replaced': {
+    title: 'a feed that owes as many pieces of the log as it can remember forgets the last of them',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      {
+        file: FEED,
+        find: 'if (this.pieces === PIECES_MAX)',
+        replace: 'if (this.pieces === PIECES_MAX) this.pieces--;\n else if (false)',
+      },
+    ],
+  },
+  'owed-never-due': {
+    title: 'the host of a leader does not know when it has to post what its feeds owe',
+    caughtBy: { script: 'owed-entries' },
+    edits: [{ file: REPLICA, find: '|| this.leader.forwarding.owes', replace: '' }],
+  },
+};
