@@ -32,6 +32,9 @@ const NOTHING = new Uint8Array(0);
 const DEPTH_MAX = 500;
 const PATH_MAX = 100;
 
+/** Up to this many characters, a loop is much faster than an encoder. */
+const SHORT_TEXT = 64;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
@@ -62,7 +65,19 @@ function encodeJson(value: unknown, isState: boolean): Uint8Array {
   if (value === undefined) return NOTHING;
   const loss = new Search(isState).lossIn(value, 0);
   if (loss !== undefined) throw new TypeError(describeLoss(loss));
-  return encoder.encode(JSON.stringify(value));
+  return bytesOf(JSON.stringify(value));
+}
+
+function bytesOf(text: string): Uint8Array {
+  const { length } = text;
+  if (length > SHORT_TEXT) return encoder.encode(text);
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i);
+    if (code > 0x7f) return encoder.encode(text);
+    bytes[i] = code;
+  }
+  return bytes;
 }
 
 /** A part of a value that JSON would change. */
@@ -74,8 +89,8 @@ interface Loss {
 
 /** Searches a value for what JSON would change. */
 class Search {
-  /** The objects in which nothing was found: each is searched once, however often it occurs. */
-  private readonly done = new Set<unknown>();
+  /** The objects in which nothing was found: each is searched once, however often it occurs. Absent if there are none. */
+  private done: Set<unknown> | undefined;
 
   constructor(private readonly isState: boolean) {}
 
@@ -86,7 +101,7 @@ class Search {
       return undefined;
     }
     if (depth > DEPTH_MAX) return { what: 'a value that contains itself or is too deep', path: '' };
-    if (this.done.has(value)) {
+    if (this.done?.has(value)) {
       return this.isState ? { what: 'an object that occurs twice', path: '' } : undefined;
     }
     const loss = Array.isArray(value)
@@ -94,7 +109,11 @@ class Search {
       : isPlain(value)
         ? this.lossInObject(value, depth)
         : { what: describe(value), path: '' };
-    if (loss === undefined) this.done.add(value);
+    // After the value itself nothing is searched.
+    if (loss === undefined && depth > 0) {
+      this.done ??= new Set();
+      this.done.add(value);
+    }
     return loss;
   }
 

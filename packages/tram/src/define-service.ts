@@ -109,6 +109,7 @@ export function defineService<Command, Reply, State>(
   }
   const { codecs = {}, ticks, tick } = definition;
   const command = codecs.command ?? (jsonCodec as Codec<Command>);
+  const isJson = codecs.command === undefined;
   const reply = codecs.reply ?? (jsonCodec as Codec<Reply>);
   const state = codecs.state ?? (jsonStateCodec as StateCodec<State>);
   return {
@@ -118,7 +119,9 @@ export function defineService<Command, Reply, State>(
       let current = definition.initial(replica.group);
       return {
         deliver: (message) => {
-          const decoded = named('the command', () => command.decode(message.payload.slice()));
+          // JSON keeps nothing of the bytes.
+          const bytes = isJson ? message.payload : message.payload.slice();
+          const decoded = named('the command', () => command.decode(bytes));
           context.message = message;
           const answer = definition.deliver(current, decoded, context);
           if (answer === DEFERRED) return DEFERRED;
