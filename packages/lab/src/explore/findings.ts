@@ -129,6 +129,8 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'fetches-from-any': `${NOR_IN_FULL_LOGS}: ${PROGRESS}`,
   'never-left-behind': `${NOR_IN_FULL_LOGS}: ${PROGRESS}`,
   'delivers-while-overwritten': WITHIN_STEP,
+  'follower-delivers-in-place': WITHIN_STEP,
+  'payload-in-place': 'the service changes no payload here',
   'looks-at-base-once': WITHIN_STEP,
   'restores-other-counters': `${NOR_IN_FULL_LOGS}: ${UNSEEN}`,
   'restores-no-replies': `${NOR_IN_FULL_LOGS}: ${UNSEEN}`,

@@ -40,9 +40,14 @@ const DELIVERY_POINTS_APART = 4;
 const CAMPAIGN_POINTS = 700;
 const CAMPAIGN_POINTS_APART = 12;
 
+const OVERWRITTEN = /continues its session's numbers|where another replica|payload/;
+
 interruptedAttack(
   'a follower waits in the middle of a delivery while its log is truncated and overwritten',
-  { 'delivers-while-overwritten': /continues its session's numbers|where another replica|payload/ },
+  {
+    'delivers-while-overwritten': OVERWRITTEN,
+    'follower-delivers-in-place': OVERWRITTEN,
+  },
   ({ Stage }) => {
     let overwritten = 0;
     for (let point = 1; point <= DELIVERY_POINTS; point += DELIVERY_POINTS_APART) {

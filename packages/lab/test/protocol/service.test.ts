@@ -101,6 +101,30 @@ test('a violated invariant is not a failure of the service: the replica stops', 
 });
 
 attack(
+  'a service that changes the payload of a message changes nothing that others get',
+  { 'payload-in-place': /payload|where another replica/ },
+  ({ Stage }) => {
+    // A quick step delivers what one of the members gets only later.
+    const timing = { heartbeatUs: 500, restUs: 500, quickUs: 500, suspectAfterUs: 5000 };
+    const stage = new Stage('replicas=3 clients=1', { memory: 'shared', timing });
+    for (const host of stage.group(0)) {
+      const service = applicationOf(host);
+      const deliver = service.deliver.bind(service);
+      service.deliver = (message, replier) => {
+        const reply = deliver(message, replier);
+        message.payload.fill(0);
+        return reply;
+      };
+    }
+    for (let i = 0; i < 20; i++) {
+      stage.send(0, [0], `m${i}`);
+      stage.runFor(20);
+    }
+    stage.settle();
+  },
+);
+
+attack(
   'a member that fails to take a snapshot goes on, and the fetcher asks another',
   { 'snapshot-failure-stops': /disk full/ },
   ({ Stage }) => {

@@ -81,7 +81,7 @@ export function placeOf({ at, mask }: Places, position: number): number {
 }
 
 /** How many words lie side by side from `position` on, until the ring wraps. Nothing else works that out. */
-function untilWrap({ mask }: Places, position: number): number {
+export function untilWrap({ mask }: Places, position: number): number {
   return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
 }
 
@@ -213,6 +213,22 @@ export function framedWords(
   if (words < FRAME_WORDS || words > wordsMax) return 0;
   const tail = memory[at + ((position + words - 1) & mask)];
   return tail === tailOf(window.salt, epoch, number | 0) ? words : 0;
+}
+
+/** The same for a record that does not wrap, and lies at this place in `memory`. */
+export function framedPart(
+  memory: Int32Array,
+  at: number,
+  salt: Salt,
+  epoch: number,
+  number: number,
+  wordsMax: number,
+): number {
+  if (memory[at + NUMBER] !== (number | 0)) return 0;
+  if (memory[at + EPOCH] !== epoch) return 0;
+  const words = memory[at];
+  if (words < FRAME_WORDS || words > wordsMax) return 0;
+  return memory[at + words - 1] === tailOf(salt, epoch, number | 0) ? words : 0;
 }
 
 /**

@@ -1,5 +1,13 @@
 /** Mutations that break the rules by which members deliver entries, leaders drop them, and members that lag catch up. */
-import { BACKLOG, DELIVERY, RECOVERY, REPLICATION, SNAPSHOTS, TRUNCATION } from './files.js';
+import {
+  BACKLOG,
+  COPIED_MESSAGE,
+  DELIVERY,
+  RECOVERY,
+  REPLICATION,
+  SNAPSHOTS,
+  TRUNCATION,
+} from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const DELIVERING: Readonly<Record<string, Mutation>> = {
@@ -119,6 +127,32 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
     title: 'a follower delivers entries that may have been overwritten while it copied them',
     caughtBy: { script: 'interrupted-steps' },
     edits: [{ file: DELIVERY, find: '!leads && this.mayBeOverwritten(log)', replace: 'false' }],
+  },
+  'follower-delivers-in-place': {
+    title: 'a follower delivers entries where they lie, although its leader may overwrite them',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [
+      {
+        file: DELIVERY,
+        find: 'leads && this.journaling === undefined',
+        replace: 'this.journaling === undefined',
+      },
+    ],
+  },
+  'payload-in-place': {
+    title: 'a service gets the payload where it lies in the log of the leader, and may change it',
+    caughtBy: { script: 'service' },
+    edits: [
+      {
+        file: COPIED_MESSAGE,
+        find: 'this.copyOut();',
+        replace: `{
+          const { words, at } = this;
+          const from = words.byteOffset + (at + MESSAGE.payload) * 4;
+          return new Uint8Array(words.buffer, from, words[at + MESSAGE.payloadBytes]);
+        }`,
+      },
+    ],
   },
   'looks-at-base-once': {
     title:

@@ -3,6 +3,7 @@ export const ADOPTION = 'protocol/leadership/adoption.js';
 export const ASSERT = 'protocol/assert.js';
 export const BACKLOG = 'protocol/data-path/backlog.js';
 export const CLIENT = 'protocol/data-path/client.js';
+export const COPIED_MESSAGE = 'protocol/data-path/copied-message.js';
 export const COUNTERS = 'protocol/data-path/counters.js';
 export const DELIVERY = 'protocol/data-path/delivery.js';
 export const FEED = 'protocol/data-path/feed.js';

@@ -32,10 +32,9 @@ export const GATES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: DELIVERY,
-        find: `replies.keep(client, call, session, series, number, outcome, reply, index);
+        find: `replies.keep(client, call, session, series, numberLow, outcome, reply, index);
             if (leads)`,
-        replace: `replies.keep(client, call, session, series, number, outcome, reply, index);
-        const { message } = this;
+        replace: `replies.keep(client, call, session, series, numberLow, outcome, reply, index);
         const isAlone = message.entryGroup === message.group &&
           (message.destinationsLow & (message.destinationsLow - 1)) === 0 && message.destinationsHigh === 0;
         if (leads && isAlone)

@@ -1,9 +1,12 @@
 /**
- * The message of a log entry that delivery.ts has copied out of the log, as the application sees it. There is one for all
- * messages of a member, since delivering must not allocate.
+ * The message of a log entry, as the application sees it. There is one for all messages of a member, since delivering must not
+ * allocate.
+ *
+ * delivery.ts has copied the entry out of the log, or shows it where it lies in the log. Then it is copied as soon as the
+ * application reads its payload: an application gets no views of memory that others can write to.
  */
 
-import { HEAD_WORDS } from '../../memory/record.js';
+import { copyPart, HEAD_WORDS } from '../../memory/record.js';
 import type { Delivery } from '../edges.js';
 import {
   CANCEL,
@@ -27,19 +30,24 @@ export class CopiedMessage implements Delivery {
   private readonly bytes: Uint8Array;
   /** Views of payloads, by where their messages start: messages of the same size lie at the same places again and again. */
   private readonly views: (Uint8Array | undefined)[];
-  /** Where the message starts in `words`. */
+  /** Where the message lies: in private memory, or in the log. */
+  private words: Int32Array;
+  /** Where it starts there. */
   private at = 0;
 
   constructor(
     readonly group: number,
-    private readonly words: Int32Array,
+    /** Private memory, with room for an entry. */
+    private readonly copied: Int32Array,
   ) {
-    this.bytes = new Uint8Array(words.buffer);
+    this.words = copied;
+    this.bytes = new Uint8Array(copied.buffer);
     this.views = new Array<undefined>(VIEWS).fill(undefined);
   }
 
-  /** Show the message that starts at `at`. */
-  show(at: number): void {
+  /** Show the message that starts at `at`. Its entry does not wrap there. */
+  show(words: Int32Array, at: number): void {
+    this.words = words;
     this.at = at;
   }
 
@@ -101,13 +109,22 @@ export class CopiedMessage implements Delivery {
   }
 
   get payload(): Uint8Array {
-    const { at, views } = this;
-    const bytes = this.words[at + MESSAGE.payloadBytes];
+    const { views, copied } = this;
+    if (this.words !== copied) this.copyOut();
+    const { at } = this;
+    const bytes = copied[at + MESSAGE.payloadBytes];
     const known = at < views.length ? views[at] : undefined;
     if (known !== undefined && known.length === bytes) return known;
     const start = (at + MESSAGE.payload) * 4;
     const view = this.bytes.subarray(start, start + bytes);
     if (at < views.length) views[at] = view;
     return view;
+  }
+
+  private copyOut(): void {
+    const { words, at, copied } = this;
+    copyPart(words, at - HEAD_WORDS, copied, 0, words[at - HEAD_WORDS]);
+    this.words = copied;
+    this.at = HEAD_WORDS;
   }
 }

@@ -3,7 +3,8 @@
  * members all deliver by `Delivering.deliver`; only a leader also sends the replies.
  *
  * Entries are copied out of the log before they are delivered, a stretch of them at a time, so that nothing can change
- * them meanwhile.
+ * them meanwhile. A leader delivers entries where they lie in its own log, which nobody else writes. There, only a payload that
+ * the service reads is copied.
  *
  * The service may defer a reply. The message then waits (waiting.ts) until the service replies to it, while it delivers a
  * later entry, or until the message is abandoned: by a cancel of its client, or because its session has ended. All of this
@@ -20,10 +21,12 @@ import {
   copyWords,
   extend,
   FRAME_WORDS,
-  framedWords,
+  framedPart,
   HEAD_WORDS,
   numberAt,
+  placeOf,
   slotAt,
+  untilWrap,
   type Window,
   word,
 } from '../../memory/record.js';
@@ -90,6 +93,7 @@ export class Delivering implements Replier {
     const { member } = this;
     const first = member.nextToDeliver;
     this.leads = leads;
+    if (leads && this.journaling === undefined) this.deliverInPlace(log.window, ballot, decided);
     while (member.nextToDeliver < decided) {
       const end = this.stretchEnd(decided);
       const words = this.copyOut(log, end - member.nextToDeliver);
@@ -99,6 +103,13 @@ export class Delivering implements Replier {
       if (this.deliverCopied(words, ballot, end) === 0) break;
     }
     return member.nextToDeliver - first;
+  }
+
+  /** Deliver entries of our own log that lie side by side in its ring. Those that wrap, or come after one that does, are left. */
+  private deliverInPlace(log: Window, ballot: number, decided: number): void {
+    const { nextPosition } = this.member;
+    const from = placeOf(log, nextPosition);
+    this.deliverFrom(log.words, from, from + untilWrap(log, nextPosition), ballot, decided);
   }
 
   /**
@@ -131,8 +142,11 @@ export class Delivering implements Replier {
       assert(entryWords <= entryWordsMax, 'an entry of a journal fits into the log');
       stretch.words[0] = entryWords;
       copyPart(words, body, stretch.words, HEAD_WORDS, count);
-      this.note(0, entryWords, words[body + MESSAGE.client], words[body + MESSAGE.session]);
-      this.apply(HEAD_WORDS);
+      this.message.show(stretch.words, HEAD_WORDS);
+      const source = sourceIn(entryWords);
+      const { client, session } = MESSAGE;
+      this.note(stretch.words, source, words[body + client], words[body + session]);
+      this.apply();
       member.nextToDeliver++;
       member.nextPosition = (member.nextPosition + entryWords) | 0;
     }
@@ -173,32 +187,50 @@ export class Delivering implements Replier {
     return words;
   }
 
+  /** Deliver those entries of the stretch below `end` that were copied entirely. Returns their words. */
+  private deliverCopied(words: number, ballot: number, end: number): number {
+    const { member, stretch, journaling } = this;
+    const { nextToDeliver: first, marks } = member;
+    const delivered = this.deliverFrom(stretch.words, 0, words, ballot, end);
+    if (delivered > 0) journaling?.add(first, stretch.words, delivered);
+    if (member.marks !== marks) journaling?.onMark();
+    return delivered;
+  }
+
   /**
-   * Deliver those entries of the stretch below `end` that were copied entirely. Returns their words.
+   * Deliver entries below index `end` that lie side by side in `words`, from `from` on, and end at `to` or before. Returns their
+   * words.
    *
    * This loop is where a host spends most of its time. So it keeps in variables what does not change, and delivers nearly
    * all messages itself; `apply` handles whatever is not plain.
    */
-  private deliverCopied(words: number, ballot: number, end: number): number {
-    const { member, stretch, entryWordsMax, leads, groupLow, groupHigh } = this;
-    const { nextToDeliver: first, marks, replies } = member;
+  private deliverFrom(
+    words: Int32Array,
+    from: number,
+    to: number,
+    ballot: number,
+    end: number,
+  ): number {
+    const { member, message, stretch, entryWordsMax, leads, groupLow, groupHigh } = this;
+    const { marks, replies } = member;
     const { firstLive } = member.waiting;
-    const { words: copied } = stretch;
-    let index = first;
-    let at = 0;
-    while (index < end && at + FRAME_WORDS <= words) {
-      const here = copied[at];
-      if (here > words - at) break;
+    const { salt } = stretch;
+    let index = member.nextToDeliver;
+    let at = from;
+    while (index < end && at + FRAME_WORDS <= to) {
+      const here = words[at];
+      if (here > to - at) break;
       // An entry is decided after it is written, so it is whole. Its ends tell whether it is the right one.
-      if (framedWords(stretch, at, ballot, index, entryWordsMax) === 0) break;
+      if (framedPart(words, at, salt, ballot, index, entryWordsMax) === 0) break;
       const body = at + HEAD_WORDS;
-      const sender = copied[body + MESSAGE.client];
-      const session = copied[body + MESSAGE.session];
-      this.note(at, here, sender, session);
+      const sender = words[body + MESSAGE.client];
+      const session = words[body + MESSAGE.session];
+      message.show(words, body);
+      this.note(words, at + sourceIn(here), sender, session);
       const isForUs =
-        (copied[body + MESSAGE.destinationsLow] & groupLow) |
-        (copied[body + MESSAGE.destinationsHigh] & groupHigh);
-      const isControl = copied[body + MESSAGE.payloadBytes] & (CANCEL | MARK);
+        (words[body + MESSAGE.destinationsLow] & groupLow) |
+        (words[body + MESSAGE.destinationsHigh] & groupHigh);
+      const isControl = words[body + MESSAGE.payloadBytes] & (CANCEL | MARK);
       const client = sender & CLIENT_MASK;
       // A journal wants to know of every entry where it goes.
       if (
@@ -207,9 +239,9 @@ export class Delivering implements Replier {
         session === firstLive[client] &&
         this.journaling === undefined
       ) {
-        this.deliverMessage(body, client, sender >>> 16, session, true, replies, leads, index);
+        this.deliverMessage(client, sender >>> 16, session, true, replies, leads, index);
       } else {
-        this.apply(body);
+        this.apply();
       }
       member.nextToDeliver = ++index;
       member.nextPosition = (member.nextPosition + here) | 0;
@@ -218,31 +250,23 @@ export class Delivering implements Replier {
       // A snapshot may have to be taken right after a mark.
       if (member.marks !== marks) break;
     }
-    if (at > 0) this.journaling?.add(first, stretch.words, at);
-    if (member.marks !== marks) this.journaling?.onMark();
-    return at;
+    return at - from;
   }
 
-  /** The entry of so many words that lies at `at` in the stretch is about to be delivered. */
-  private note(at: number, entryWords: number, sender: number, session: number): void {
-    const { member, stretch, firstIndex } = this;
-    const { words } = stretch;
-    const from = at + sourceIn(entryWords);
-    const number = words[from + SOURCE.number];
-    const nextPosition = words[from + SOURCE.nextPosition];
-    this.message.show(at + HEAD_WORDS);
-    member.delivered.fold(
-      words[from + SOURCE.id],
-      number,
-      nextPosition,
+  /** An entry with this source, which lies at `source`, is about to be delivered. */
+  private note(words: Int32Array, source: number, sender: number, session: number): void {
+    this.member.delivered.fold(
+      words[source + SOURCE.id],
+      words[source + SOURCE.number],
+      words[source + SOURCE.nextPosition],
       sender,
       session,
-      firstIndex,
+      this.firstIndex,
     );
   }
 
   /** Deliver an entry that is not plain. */
-  private apply(body: number): void {
+  private apply(): void {
     const { member, message } = this;
     const isForUs = contains(message.destinationsLow, message.destinationsHigh, message.group);
     const kind = isForUs ? 0 : message.ownKind;
@@ -265,16 +289,7 @@ export class Delivering implements Replier {
     } else if (isForUs) {
       const { replies, nextToDeliver } = member;
       const { leads } = this;
-      this.deliverMessage(
-        body,
-        client,
-        message.call,
-        session,
-        isLive,
-        replies,
-        leads,
-        nextToDeliver,
-      );
+      this.deliverMessage(client, message.call, session, isLive, replies, leads, nextToDeliver);
     } else {
       member.edges.observer.relayed(message);
     }
@@ -308,7 +323,6 @@ export class Delivering implements Replier {
   }
 
   private deliverMessage(
-    body: number,
     client: number,
     call: number,
     session: number,
@@ -317,12 +331,12 @@ export class Delivering implements Replier {
     leads: boolean,
     index: number,
   ): void {
-    const { words } = this.stretch;
+    const { message } = this;
     if (this.isReplaying) this.abandonReplaced();
     let reply: Uint8Array | undefined;
     let outcome: number = OUTCOME.ok;
     try {
-      const result = this.application.deliver(this.message, this);
+      const result = this.application.deliver(message, this);
       if (result === DEFERRED) outcome = OUTCOME.deferred;
       else reply = result;
     } catch (error) {
@@ -331,9 +345,8 @@ export class Delivering implements Replier {
     }
     this.member.deliveries++;
     if (isLive) {
-      const series = words[body + MESSAGE.series];
-      const number = words[body + MESSAGE.number];
-      replies.keep(client, call, session, series, number, outcome, reply, index);
+      const { series, numberLow } = message;
+      replies.keep(client, call, session, series, numberLow, outcome, reply, index);
       if (leads) replies.sendOrHold(client, call);
     }
     if (outcome === OUTCOME.deferred) this.noteDeferred(isLive);

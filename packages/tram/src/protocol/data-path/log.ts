@@ -26,7 +26,7 @@ export class LogRing implements Window {
   readonly control: number;
   private readonly entryWordsMax: number;
   /** The same ring in the shape of other windows: code that meets one shape only is faster. */
-  private readonly window: Window;
+  readonly window: Window;
 
   constructor(
     readonly words: Int32Array,
