@@ -144,6 +144,7 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'replies-sent-once': PROGRESS,
   'same-notification': PROGRESS,
   'parent-starves': PROGRESS,
+  'parent-misses-its-round': PROGRESS,
   'answered-too-early': PROGRESS,
   'reply-of-any-entry-group':
     'it needs a client that uses a call slot again for a message with another entry group',

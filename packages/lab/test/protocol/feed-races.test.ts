@@ -230,3 +230,25 @@ attack(
     stage.settle();
   },
 );
+
+attack(
+  'a leader that looks at clients first takes what the parent has sent in the same round',
+  { 'parent-misses-its-round': /expected \d to be \d/ },
+  ({ Stage }) => {
+    // 1. In the last round of C, the log was full and a client found no room: clients come first in the next one.
+    // 2. There is room again, a message of the parent is in the feed, and C has been woken for it. No client has sent anything.
+    //    Harm: C does not take it, and nothing wakes C again before its next heartbeat.
+    const { stage, world, C } = parentAndChild(Stage);
+    world.pause(C);
+    stage.send(0, [0, 1], 'm'.repeat(32));
+    stage.runFor(300);
+    const { leader, replication } = C.replica;
+    const taken = replication.endIndex;
+    Object.assign(leader, { clientsFirst: true });
+    C.replica.doWork(world.nowUs);
+    expect(replication.endIndex).toBe(taken + 1);
+    world.resume(C);
+    stage.settle();
+    expect(world.ledger.orders[1]).toHaveLength(2);
+  },
+);

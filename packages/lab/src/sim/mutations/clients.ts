@@ -43,6 +43,18 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'parent-misses-its-round': {
+    title:
+      'a leader that looks at clients first does not look at the parent in that round, although there is room',
+    caughtBy: { script: 'feed-races' },
+    edits: [
+      {
+        file: LEADER,
+        find: 'if (parentWaits && room > 0)',
+        replace: 'if (false)',
+      },
+    ],
+  },
   'answered-too-early': {
     title: 'a call counts as answered when the first group has replied',
     caughtBy: { seed: 5, as: 'error' },

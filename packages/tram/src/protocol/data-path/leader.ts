@@ -299,6 +299,8 @@ export class Leader {
       }
     }
     this.turn = (this.turn + 1) % clients;
+    // The clients came first, and have left room. Nothing else would run this replica again for what its parent has sent.
+    if (parentWaits && room > 0) room -= this.takeFromParent();
     return pace.batchEntries - room;
   }
 
