@@ -78,7 +78,8 @@ function notified({ arena: { words }, map }: LoadTarget, loads: readonly Load[])
       if (servesAll) allUs = now;
       let work = 0;
       for (let i = 0; i < loads.length; i++) {
-        if (words[flags[i]] === 0 && !servesAll) continue;
+        // The duty cycle itself clears the flag of the first.
+        if (i > 0 && words[flags[i]] === 0 && !servesAll) continue;
         Atomics.store(words, flags[i], 0);
         work += loads[i].doWork(now);
       }
