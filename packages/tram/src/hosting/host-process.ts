@@ -43,6 +43,7 @@ async function live(arena: ArenaFile): Promise<void> {
   arena.lockHost(host, Atomics.load(arena.words, line + HOST.pid));
   if (!arena.holdLifeline(line + HOST.lifeline))
     log('has no lifeline: others learn later if it dies');
+  arena.touch();
   const names = context.map.participantsOf(host).map((replica) => context.nameOf(replica));
   log(
     `process ${process.pid} starts ${names.join(', ')}${flags.includes('--fresh') ? ' afresh' : ''}`,

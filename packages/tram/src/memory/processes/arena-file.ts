@@ -43,6 +43,7 @@ const OUT_OF_SPACE: ReadonlySet<number> = new Set([
 ]);
 /** The byte whose lock a process holds while it removes the file. Hosts and clients lock the bytes of their numbers. */
 const REMOVAL_LOCK = 0x7fffffff;
+const PAGE_WORDS = 1024;
 /** The header counts words in one word. */
 const ARENA_BYTES_MAX = Math.min(MAPPING_BYTES_MAX, 0x7fffffff * 4);
 
@@ -57,6 +58,12 @@ export interface ArenaFile extends Arena {
    * @param recordedPid  for the error message if the host is already running; 0 if it is not known
    */
   lockHost(host: number, recordedPid: number): HostLock;
+
+  /**
+   * Map all pages into this process, by reading one word of each. They exist already, but the first access of a process to a page
+   * takes microseconds, and a new leader accesses hundreds for the first time.
+   */
+  touch(): void;
 
   /** Does any process or thread run this host? A process that is only stopped (SIGSTOP) does. */
   isHostLocked(host: number): boolean;
@@ -251,6 +258,11 @@ class MappedArena implements ArenaFile {
     }
     this.held.add(host);
     return { host, release: () => this.release(host) };
+  }
+
+  touch(): void {
+    const { words } = this;
+    for (let at = 0; at < words.length; at += PAGE_WORDS) Atomics.load(words, at);
   }
 
   isHostLocked(host: number): boolean {
