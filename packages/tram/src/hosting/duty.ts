@@ -162,8 +162,21 @@ export class Duty {
 
   /** Are more hosts awake than there are cores? */
   private isCrowded(): boolean {
+    return this.areAwake(this.pacing.cores);
+  }
+
+  /**
+   * Between two runs, when this host does not count as awake: is there a core for it, and one more? On a single core, do all others
+   * sleep?
+   */
+  get hasSpareCore(): boolean {
+    return !this.areAwake(Math.max(0, this.pacing.cores - 2));
+  }
+
+  /** Are more hosts awake than this? */
+  private areAwake(count: number): boolean {
     const { words, allParked } = this;
-    let left = this.pacing.cores;
+    let left = count;
     for (let i = 0; i < allParked.length; i++) {
       if (words[allParked[i]] === PARKED.awake && left-- === 0) return true;
     }

@@ -110,9 +110,7 @@ export interface MachinePast {
 /** How long the host keeps the thread before timers and messages get their turn. */
 const SLICE_US = 50_000;
 /** The same while it warms up. */
-const WARM_UP_SLICE_US = 20_000;
-/** How long it does so in between if it only follows, and if it leads but has nothing to do. Under load it plays one turn. */
-const WARM_UP_US = { follower: 4000, idleLeader: 1000, busyLeader: 0 };
+const WARM_UP_SLICE_US = 10_000;
 
 export class Host {
   private readonly words: Int32Array;
@@ -373,12 +371,11 @@ export class Host {
 
   /** Messages of the groups that it leads wait meanwhile. A candidate and a member that recovers must not be late. */
   private playTurns(warmUp: WarmUp): void {
+    const { duty } = this;
     const roles = this.agents.map(({ replica }) => replica.role);
     if (roles.includes('candidate') || roles.includes('recovering')) return;
-    const pauseUs = this.duty.isIdle ? WARM_UP_US.idleLeader : WARM_UP_US.busyLeader;
-    const untilUs = nowUs() + (roles.includes('leader') ? pauseUs : WARM_UP_US.follower);
-    do warmUp.playTurn();
-    while (!warmUp.isComplete && nowUs() < untilUs);
+    const leads = roles.includes('leader');
+    warmUp.play(leads, duty.hasSpareCore && (duty.isIdle || !leads));
     if (warmUp.isComplete) this.warmUp = undefined;
   }
 

@@ -7,8 +7,9 @@
  * meets others. So the small cluster is made of the same objects as the host, and takes the branches of a real takeover: members that
  * answer late, hosts that sleep, clients that send again.
  *
- * It compiles after some number of rounds, not after some time. A host plays the first rounds before it starts, and the
- * remaining turns in short pauses: long ones while all its replicas follow, a single turn while it leads and has messages to order.
+ * It compiles after some number of rounds, not after some time, and the compiler takes most of the time of a warm-up. A host plays
+ * the first rounds before it starts, and the remaining turns in short pauses while a core is spare. While the cores are busy it plays
+ * single turns, far apart.
  */
 import { resolveConfig } from '../config/config.js';
 import { ARENA, HOST, HOST_STATE, PARKED, PARTICIPANT, withHostState } from '../memory/arena.js';
@@ -18,6 +19,7 @@ import { threadsArena } from '../memory/threads.js';
 import { Client } from '../protocol/data-path/client.js';
 import { NO_OBSERVER, type Observer } from '../protocol/edges.js';
 import type { Identity } from '../protocol/member.js';
+import { nowUs } from './clock.js';
 import { ClusterContext } from './cluster-context.js';
 import { ReplicaAgent } from './replica-agent.js';
 import { NO_SERVICE } from './service.js';
@@ -47,8 +49,13 @@ const DEATH_TURN = 12;
 const RETURN_TURN = 18;
 /** Few: the first leaders of a cluster wait for them. */
 const FIRST_ROUNDS = 2;
-/** Beyond this, takeovers get no faster. */
-const ROUNDS = 300;
+/** Beyond this, takeovers get no faster, though the engine goes on compiling. */
+const ROUNDS = 100;
+
+/** How long a host plays at a time while a core is spare. */
+const PLAY_US = { follower: 4000, leader: 2000 };
+/** Otherwise it plays single turns, this far apart: the engine compiles what they need on the cores that messages need. */
+const APART_US = { follower: 20_000, leader: 100_000 };
 
 export class WarmUp {
   private readonly context: ClusterContext;
@@ -57,6 +64,8 @@ export class WarmUp {
   private readonly clients: readonly Client[];
   private turns = 0;
   private dead = -1;
+  /** When the next turn is due if no core is spare. */
+  private turnDueUs = 0;
   /** When the agent that ran last is due: only so that it is asked, as by a host. */
   dueUs = 0;
 
@@ -87,6 +96,21 @@ export class WarmUp {
   /** Before the host starts. */
   begin(): void {
     while (this.turns < FIRST_ROUNDS * ROUND_TURNS) this.playTurn();
+  }
+
+  /**
+   * In a pause of the host.
+   * @param leads  does one of its replicas lead?
+   * @param hasTime  is a core spare, and does no message wait for the host?
+   */
+  play(leads: boolean, hasTime: boolean): void {
+    const role = leads ? 'leader' : 'follower';
+    const fromUs = nowUs();
+    if (!hasTime && fromUs < this.turnDueUs) return;
+    this.turnDueUs = fromUs + APART_US[role];
+    const untilUs = hasTime ? fromUs + PLAY_US[role] : fromUs;
+    do this.playTurn();
+    while (!this.isComplete && nowUs() < untilUs);
   }
 
   playTurn(): void {

@@ -55,7 +55,7 @@ class IdleHost {
   /** How long before each park the agent last ran. */
   readonly spunUs: number[] = [];
   private ranUs = 0;
-  private readonly duty: Duty;
+  readonly duty: Duty;
 
   constructor(others: readonly number[] = []) {
     const { words } = threadsArena(new SharedArrayBuffer(1024));
@@ -108,6 +108,16 @@ test('a host does not spin if more hosts are awake than there are cores', () => 
   spared.words[others[2]] = PARKED.awake;
   spared.run();
   expect(spared.spunUs[0]).toBeGreaterThan(PACING.spinUs);
+});
+
+test('of two cores one is spare for a host between two runs while all others sleep', () => {
+  const others = [100, 101, 102];
+  const host = new IdleHost(others);
+  for (const other of others) host.words[other] = PARKED.parked;
+  host.run();
+  expect(host.duty.hasSpareCore).toBe(true);
+  host.words[others[1]] = PARKED.awake;
+  expect(host.duty.hasSpareCore).toBe(false);
 });
 
 test('after work that was not urgent a host parks at once', () => {
