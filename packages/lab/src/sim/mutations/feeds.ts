@@ -22,7 +22,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 148, as: 'integrity' },
+    caughtBy: { seed: 148, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.tellEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {
@@ -32,7 +32,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -49,7 +49,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-pieces-joined': {
     title:
       'entries that do not lie side by side in the log are written to a feed as one piece of it',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 26, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -94,12 +94,12 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-start-untold': {
     title:
       'a feed that starts under a new ballot does not tell its start to child members that had the last one',
-    caughtBy: { seed: 435, as: 'liveness' },
+    caughtBy: { seed: 82, as: 'liveness' },
     edits: [{ file: FEED, find: 'this.incarnations.fill(UNKNOWN);', replace: '' }],
   },
   'truncates-needed': {
     title: 'a leader drops entries that a child has not decided',
-    caughtBy: { seed: 20, as: 'liveness' },
+    caughtBy: { seed: 29, as: 'liveness' },
     edits: [
       {
         file: TRUNCATION,

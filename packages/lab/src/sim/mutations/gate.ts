@@ -28,7 +28,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'no-prefix': {
     title: 'a reply to a message to one group alone does not wait for the messages before it',
-    caughtBy: { seed: 15, as: 'property', options: STRICT },
+    caughtBy: { seed: 18, as: 'property', options: STRICT },
     edits: [
       {
         file: DELIVERY,
@@ -45,7 +45,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 13, as: 'property', options: STRICT },
+    caughtBy: { seed: 14, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -182,7 +182,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 13, as: 'property', options: STRICT },
+    caughtBy: { seed: 61, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -213,7 +213,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 13, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 10, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -225,7 +225,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 5, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 82, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,

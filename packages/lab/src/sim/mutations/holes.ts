@@ -159,7 +159,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 10, as: 'divergence' },
+    caughtBy: { seed: 10, as: 'liveness' },
     edits: [
       {
         file: REPLICA,

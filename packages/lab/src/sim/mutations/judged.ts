@@ -50,7 +50,7 @@ export const VIOLATIONS: Readonly<Record<string, Shown>> = {
     seed: 179,
     options: { ...SMALL, messages: 300, faults: ['suspicion', 'rivals', 'pause', 'slow-link'] },
   },
-  H12: { property: 'uniform-prefix-order', seed: 107, options: SMALL },
+  H12: { property: 'uniform-prefix-order', seed: 2, options: SMALL },
   H17: {
     property: 'uniform-prefix-order',
     seed: 79,
@@ -75,7 +75,7 @@ export const VIOLATIONS: Readonly<Record<string, Shown>> = {
   H24: { property: 'uniform-prefix-order', seed: 29, options: bestRunsOf('H24') },
   H26: {
     property: 'fifo-order',
-    seed: 104,
+    seed: 171,
     options: {
       ...SMALL,
       groups: 2,

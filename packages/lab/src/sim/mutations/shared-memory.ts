@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-ignored': {
     title: 'a write to shared memory succeeds whatever its target permits',
-    caughtBy: { seed: 17, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 20, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,
@@ -17,7 +17,7 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-read-first': {
     title: 'the permission of a write to shared memory is read before its words are stored',
     caughtBy: {
-      seed: 45,
+      seed: 100,
       as: 'divergence',
       options: {
         memory: 'shared',
@@ -57,22 +57,14 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'at-once-unpermitted': {
     title: 'a write to shared memory that succeeds at once does so whatever its target permits',
-    caughtBy: { seed: 52, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 103, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       { file: SHARED, find: 'if (this.words[this.permissions[peer]] === guard)', replace: '' },
     ],
   },
   'at-once-permission-first': {
     title: 'the permission of a write that succeeds at once is read before its words are stored',
-    caughtBy: {
-      seed: 242,
-      as: 'assertion',
-      options: {
-        memory: 'shared',
-        groups: 1,
-        faults: ['suspicion', 'rivals', 'pause', 'interruptions'],
-      },
-    },
+    caughtBy: { script: 'interrupted-steps' },
     edits: [
       {
         file: SHARED,
