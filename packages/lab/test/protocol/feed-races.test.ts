@@ -204,6 +204,30 @@ attack(
 );
 
 attack(
+  'a feed that starts under a new ballot tells its start to members that had the last one',
+  { 'feed-start-untold': STUCK },
+  ({ Stage }) => {
+    // 1. A forwards m. C, the leader of the child, takes it, and can't replicate it yet.
+    // 2. A leads again. Its feed starts again with m, under the new ballot.
+    //    Harm: C still expects entries of the old ballot behind m.
+    const stage = new Stage('groups=2 tree=-1,0 replicas=3 clients=1');
+    const [A] = stage.group(0);
+    const [C, ...others] = stage.group(1);
+    stage.hold(C, ...others);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => C.replica.replication.endIndex === 1);
+    const { ballot } = A.replica.replication;
+    stage.campaign(A);
+    stage.until(() => A.replica.role === 'leader' && A.replica.replication.ballot !== ballot);
+    stage.runFor(500);
+    stage.release(C, ...others);
+    stage.send(0, [0, 1], 'n');
+    stage.settle();
+    expect(stage.world.ledger.orders[1]).toHaveLength(2);
+  },
+);
+
+attack(
   'clients that send at full speed do not starve the parent',
   { 'parent-starves': STUCK },
   ({ Stage }) => {

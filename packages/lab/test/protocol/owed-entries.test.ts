@@ -112,6 +112,35 @@ attack(
 );
 
 attack(
+  'a leader of a child that has lost an entry is not told the end of the feed behind it',
+  { 'owed-end-after-loss': /members that have its entries/ },
+  ({ Stage }) => {
+    // 1. D can't replicate m yet. A forwards n to D, and owes it to E and F. The connection to D breaks, and n is lost.
+    // 2. D decides m, so the gate of A moves. A has not read the row of D again, and so has not written the feed again.
+    //    Harm: A tells D its gate, and the end of the feed with it. D takes what lies at the place of n: half of n, or nothing.
+    const { stage, A, D, E, F, endAt } = begin(Stage, 'order=strict');
+    stage.hold(D, E, F);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => A.replica.member.deliveries === 2);
+    awaitQuickSteps(stage, A);
+    const before = endAt(D);
+    stage.hold(A, D);
+    stage.send(0, [0, 1], 'n');
+    stage.until(() => A.replica.leader.forwarding.owes, SOON_US);
+    stage.world.fabric.breakLink(A.participant, D.participant);
+    stage.release(A, D);
+    stage.until(() => stage.linkOf(A, D).losses === 0, SOON_US);
+    const { gate } = A.replica.leader.settling;
+    stage.release(D, E, F);
+    stage.until(() => A.replica.leader.settling.gate > gate, SOON_US);
+    stage.until(() => endAt(E) !== before, SOON_US);
+    expect(endAt(D)).toBe(before);
+    stage.settle();
+    expect(stage.world.ledger.orders[1]).toHaveLength(3);
+  },
+);
+
+attack(
   'a new start of a feed is owed to nobody',
   { 'owed-after-start': /follows what was decided/ },
   ({ Stage }) => {

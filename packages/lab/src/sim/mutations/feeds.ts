@@ -94,7 +94,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-start-untold': {
     title:
       'a feed that starts under a new ballot does not tell its start to child members that had the last one',
-    caughtBy: { seed: 82, as: 'liveness' },
+    caughtBy: { script: 'feed-races' },
     edits: [{ file: FEED, find: 'this.incarnations.fill(UNKNOWN);', replace: '' }],
   },
   'truncates-needed': {

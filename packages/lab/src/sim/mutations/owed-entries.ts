@@ -24,6 +24,20 @@ export const OWED: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'owed-end-after-loss': {
+    title:
+      'the leader of a child is told the end of a feed although entries were lost on their way to it',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      { file: FORWARDING, find: 'this.tellsAll || (this.owes', replace: '(this.owes' },
+      {
+        file: FORWARDING,
+        find: 'if (!isQuick)\n            this.owes = false;',
+        replace:
+          'if (!isQuick)\n            this.owes = false;\n if (this.tellsAll) this.touchAll();',
+      },
+    ],
+  },
   'owed-end-forgotten': {
     title: 'child members get the entries that they were owed, but not the end of the feed',
     caughtBy: { script: 'owed-entries' },

@@ -490,6 +490,7 @@ export class Feed {
   }
 
   private tellEnd(other: number, position: number): void {
+    assert(this.isCurrent(other), 'the end of a feed is told to members that have its entries');
     this.writer.end(other, position, this.gate, this.recoverable);
   }
 }

@@ -76,7 +76,8 @@ export class Forwarding implements Cursor {
    */
   forward(isQuick: boolean): number {
     const { replication, rows } = this;
-    if (this.owes && !isQuick) this.touchAll();
+    // Whatever is told is flushed before: if a write to the leader of a child was lost, what is owed goes to the others now.
+    if (this.tellsAll || (this.owes && !isQuick)) this.touchAll();
     if (rows.news !== this.seenNews) {
       this.seenNews = rows.news;
       this.isFull = false;
@@ -135,7 +136,6 @@ export class Forwarding implements Cursor {
 
   /** Tell the child members how far the feeds go, and our gates. */
   tell(gate: number, recoverable: number, isQuick: boolean): void {
-    if (this.tellsAll) this.touchAll();
     if (!isQuick) this.owes = false;
     for (let i = 0; i < this.touchedCount; i++) {
       const feed = this.touched[i];
