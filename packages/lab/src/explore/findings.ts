@@ -176,7 +176,6 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'lateness-excuses-all': SUSPICION,
   'resumes-impatiently': SUSPICION,
   'waits-for-lagging': WAITING,
-  'forgets-waiting': WAITING,
   ...Object.fromEntries(Object.keys({ ...QUICK_STEPS, ...OWED }).map((name) => [name, ALL_FULL])),
   'feed-pieces-joined': FEEDS_IN_FULL,
   'feed-full-overtaken': FEEDS_IN_FULL,

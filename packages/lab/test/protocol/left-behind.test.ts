@@ -209,28 +209,21 @@ attack(
   },
 );
 
-attack(
-  'a hung follower does not stop a child group whose clients are idle',
-  { 'forgets-waiting': /to be greater than/ },
-  ({ Stage }) => {
-    // 1. Group 1 gets all its messages from group 0. Its follower F hangs, but nobody suspects it.
-    // 2. Its log is full. The parent and the idle clients come first in turn, so entries find no room only in every
-    //    second round.
-    //    Harm: between two such rounds the leader forgets for how long the log has waited for F.
-    const stage = new Stage('groups=2 replicas=3 clients=2 rings=4096', {
-      sizes: { callsMax: 500 },
-      timing: { suspectAfterUs: 30_000 },
-    });
-    stage.group(0);
-    const leader = stage.leaderOf(1);
-    const F = stage.group(1).find((host) => host !== leader)!;
-    stage.flood(0, [0, 1], 'x'.repeat(30));
-    stage.runFor(6000);
-    stage.world.pause(F);
-    stage.runFor(1000);
-    expectProgress(stage, leader, 10, 500);
-  },
-);
+attack('a hung follower does not stop a child group whose clients are idle', {}, ({ Stage }) => {
+  // Group 1 gets all its messages from group 0. Its follower F hangs, but nobody suspects it. Its log is full.
+  const stage = new Stage('groups=2 replicas=3 clients=2 rings=4096', {
+    sizes: { callsMax: 500 },
+    timing: { suspectAfterUs: 30_000 },
+  });
+  stage.group(0);
+  const leader = stage.leaderOf(1);
+  const F = stage.group(1).find((host) => host !== leader)!;
+  stage.flood(0, [0, 1], 'x'.repeat(30));
+  stage.runFor(6000);
+  stage.world.pause(F);
+  stage.runFor(1000);
+  expectProgress(stage, leader, 10, 500);
+});
 
 attack(
   'a member that lags reaches the log although it reads rows rarely',

@@ -83,11 +83,6 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 232, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
-  'forgets-waiting': {
-    title: 'a leader forgets how much longer its log has waited for members that lag than it may',
-    caughtBy: { script: 'left-behind' },
-    edits: [{ file: TRUNCATION, find: '-this.waitUsMax', replace: '0' }],
-  },
   'believes-old-rows': {
     title:
       'a member that lags does not ask its leader for more than the last row that it has read says',

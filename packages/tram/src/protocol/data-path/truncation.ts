@@ -32,7 +32,7 @@ const SERVING_FACTOR = 8;
 export class Truncation {
   /** Per member, the index below which it has delivered everything. Allocated once. */
   private readonly deliveredBy: Float64Array;
-  /** For how much longer a full log may wait for members that lag; negative after it has waited for too long. */
+  /** For how much longer a full log may wait for members that lag. */
   private waitUs: number;
   private readonly waitUsMax: number;
   /** Was the log full in the last round, only because it waits for members that lag? */
@@ -74,7 +74,7 @@ export class Truncation {
     const elapsedUs = nowUs - this.ranUs;
     this.ranUs = nowUs;
     this.waitUs = this.isWaiting
-      ? Math.max(this.waitUs - elapsedUs, -this.waitUsMax)
+      ? Math.max(this.waitUs - elapsedUs, 0)
       : Math.min(this.waitUs + elapsedUs / WAIT_PARTS, this.waitUsMax);
     this.isWaiting = false;
   }
