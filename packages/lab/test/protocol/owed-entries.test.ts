@@ -35,6 +35,15 @@ function awaitQuickSteps(stage: Stage, { replica }: ReplicaHost, forUs = 4 * SOO
   stage.runFor(SOON_US);
 }
 
+/** How often this host has woken another one urgently since. */
+function countWakes({ memory }: ReplicaHost): (peer: ReplicaHost) => number {
+  const woken: number[] = [];
+  memory.wake = (peer, isUrgent) => {
+    if (isUrgent) woken.push(peer);
+  };
+  return ({ participant }) => woken.filter((peer) => peer === participant).length;
+}
+
 attack(
   'the leader of a child gets a message at once; the others get it later, and the end of the feed after it',
   { 'owed-end-told': /expected/, 'owed-end-forgotten': STUCK },
@@ -70,6 +79,43 @@ attack(
     stage.release(A, E);
     stage.settle();
     expect(stage.world.ledger.orders[1]).toHaveLength(2);
+  },
+);
+
+attack(
+  'the leader of a child is woken for a message once, and not again when the others get what they were owed',
+  { 'owed-end-wakes-leader': /expected/ },
+  ({ Stage }) => {
+    const { stage, A, D, E, endAt } = begin(Stage);
+    awaitQuickSteps(stage, A);
+    const woken = countWakes(A);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => D.replica.member.deliveries === 2, SOON_US);
+    stage.until(() => endAt(E) === endAt(D) && A.replica.dueUs === Number.POSITIVE_INFINITY);
+    expect(woken(D)).toBe(1);
+    stage.settle();
+  },
+);
+
+attack(
+  'a new leader of a child is woken for what is owed to it',
+  { 'owed-end-wakes-nobody': /expected/ },
+  ({ Stage }) => {
+    // As above, when A reads that E leads.
+    const { stage, A, D, E, endAt } = begin(Stage);
+    stage.hold(A, E);
+    stage.until(() => stage.linkOf(A, E).operations.some(({ isRead }) => isRead));
+    stage.campaign(E);
+    stage.until(() => E.replica.role === 'leader' && D.replica.role === 'follower');
+    awaitQuickSteps(stage, A);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => A.replica.leader.forwarding.owes, SOON_US);
+    stage.until(() => endAt(D) !== endAt(E), SOON_US);
+    const woken = countWakes(A);
+    stage.release(A, E);
+    stage.until(() => endAt(E) === endAt(D));
+    expect(woken(E)).toBe(1);
+    stage.settle();
   },
 );
 

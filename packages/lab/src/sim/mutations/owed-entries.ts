@@ -43,6 +43,22 @@ export const OWED: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'owed-entries' },
     edits: [{ file: FEED, find: 'isTold || (this.owesEnd && !isQuick)', replace: 'isTold' }],
   },
+  'owed-end-wakes-leader': {
+    title: 'the leader of a child is woken when the others get what they were owed',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      {
+        file: FEED,
+        find: 'if (isTold || hasReturned)',
+        replace: 'if (tellsCurrent || hasReturned)',
+      },
+    ],
+  },
+  'owed-end-wakes-nobody': {
+    title: 'a new leader of a child is not woken for what was owed to it',
+    caughtBy: { script: 'owed-entries' },
+    edits: [{ file: FEED, find: 'this.endHasMoved ||= this.owesEnd;', replace: ';' }],
+  },
   'owed-by-new-leader': {
     title: 'what is owed goes to all but the new leader of the child, which does not have it',
     caughtBy: { script: 'owed-entries' },

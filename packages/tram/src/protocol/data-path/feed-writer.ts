@@ -102,11 +102,14 @@ export class FeedWriter {
     }
   }
 
-  /** Wake the child's leader as we know it. If it has ended, wake all members; otherwise the others are in no hurry. */
-  wake(leader: number, withOthers: boolean): void {
+  /** Wake the child's leader as we know it. When only the others get what they were owed, it has nothing new to look at. */
+  wakeLeader(leader: number): void {
+    this.memory.wake(this.firstMember + leader, true);
+  }
+
+  /** If that has ended, the others are woken too; otherwise they are in no hurry. */
+  wakeOthers(leader: number): void {
     const { memory, firstMember } = this;
-    memory.wake(firstMember + leader, true);
-    if (!withOthers) return;
     const isGone = memory.hasEnded(firstMember + leader);
     for (let other = 0; other < this.replicas; other++)
       if (other !== leader) memory.wake(firstMember + other, isGone);

@@ -17,8 +17,7 @@
  *
  * Invariants: every entry between the feed's start and its end, as a child member knows them, was posted to it before
  * the end was. A new start is posted before anything ahead of it is overwritten.
- * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided.
- * oldestPosition ≤ owedPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
+ * baseIndex ≤ oldestIndex ≤ logIndex ≤ decided. oldestPosition ≤ owedPosition ≤ sentPosition ≤ endPosition ≤ oldestPosition + capacity.
  */
 import type { ParticipantId } from '../../memory/contract.js';
 import { assert } from '../assert.js';
@@ -219,7 +218,10 @@ export class Feed {
     // What is owed goes to the others while we still know which member has it.
     this.post();
     this.mayHaveReturned = true;
+    const { leader } = this;
     this.learnDecided();
+    // A new leader of the child waits for the end.
+    if (this.leader !== leader) this.endHasMoved ||= this.owesEnd;
     if (this.isFull) this.goOn();
   }
 
@@ -276,7 +278,8 @@ export class Feed {
     const tellsCurrent = isTold || (this.owesEnd && !isQuick);
     if (tellsCurrent) this.tellCurrent(isQuick);
     const hasReturned = this.mayHaveReturned && this.writeToReturned();
-    if (tellsCurrent || hasReturned) this.writer.wake(this.leader, !this.owesEnd);
+    if (isTold || hasReturned) this.writer.wakeLeader(this.leader);
+    if ((tellsCurrent || hasReturned) && !this.owesEnd) this.writer.wakeOthers(this.leader);
   }
 
   private isRecoverableNews(): boolean {
