@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 6, as: 'integrity' },
+    caughtBy: { seed: 13, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -22,7 +22,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-old-end-stays': {
     title: 'a feed that starts again keeps its old end valid while it is written',
-    caughtBy: { seed: 148, as: 'liveness' },
+    caughtBy: { seed: 114, as: 'integrity' },
     edits: [{ file: FEED, find: 'this.tellEnd(other, this.oldestPosition);', replace: '' }],
   },
   'feed-copy-unchecked': {

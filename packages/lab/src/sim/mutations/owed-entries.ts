@@ -10,7 +10,7 @@ export const OWED: Readonly<Record<string, Mutation>> = {
   },
   'owed-feeds-passed-over': {
     title: 'a full step does not look at feeds that owe something, but have got nothing new',
-    caughtBy: { seed: 61, as: 'assertion' },
+    caughtBy: { seed: 89, as: 'assertion' },
     edits: [{ file: FORWARDING, find: 'this.owes && !isQuick', replace: 'false' }],
   },
   'owed-end-told': {

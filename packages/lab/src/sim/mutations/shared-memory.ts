@@ -57,7 +57,7 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'at-once-unpermitted': {
     title: 'a write to shared memory that succeeds at once does so whatever its target permits',
-    caughtBy: { seed: 103, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 226, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       { file: SHARED, find: 'if (this.words[this.permissions[peer]] === guard)', replace: '' },
     ],
