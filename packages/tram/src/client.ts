@@ -47,6 +47,8 @@ export interface OfferListener {
   replied(ticket: number, group: number, reply: Uint8Array, outcome: ReplyOutcome): void;
   /** All destinations have replied. */
   answered(ticket: number): void;
+  /** The client has ended: it was closed, or its cluster was. Messages that are unanswered get no reply any more. */
+  closed?(): void;
 }
 
 export interface ConnectOptions {
@@ -86,6 +88,8 @@ export class Client implements AsyncDisposable {
   private readonly waiting: Request[] = [];
   private state: State = 'open';
   private isPollScheduled = false;
+  /** If the next poll is scheduled by a timer. */
+  private pollTimer: NodeJS.Timeout | undefined;
   private isAwake = false;
   private isFlushScheduled = false;
   private progressUs = 0;
@@ -344,13 +348,16 @@ export class Client implements AsyncDisposable {
   }
 
   private schedulePoll(): void {
-    if (this.isPollScheduled) return;
+    if (this.isPollScheduled && this.pollTimer === undefined) return;
     const isEager = this.outstanding > 0 && nowUs() - this.progressUs < EAGER_US;
     this.noteAwake(isEager);
-    if (this.outstanding === 0) return;
+    if (this.outstanding === 0 || (this.isPollScheduled && !isEager)) return;
     this.isPollScheduled = true;
+    // A call that waits for a deferred reply may have scheduled the timer: this message must not wait for it.
+    clearTimeout(this.pollTimer);
+    this.pollTimer = undefined;
     if (isEager) setImmediate(this.poll);
-    else setTimeout(this.poll, POLL_MS);
+    else this.pollTimer = setTimeout(this.poll, POLL_MS);
   }
 
   /** While it polls with every turn, this thread uses a core. The hosts have to know (`hosting/duty.ts`). */
@@ -362,6 +369,7 @@ export class Client implements AsyncDisposable {
 
   private readonly poll = (): void => {
     this.isPollScheduled = false;
+    this.pollTimer = undefined;
     if (this.state === 'closed') return;
     const now = nowUs();
     this.context.network?.poll(now);
@@ -477,6 +485,7 @@ export class Client implements AsyncDisposable {
     this.slot.release();
     this.onDrained?.();
     this.onClosed();
+    this.listener?.closed?.();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

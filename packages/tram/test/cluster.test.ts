@@ -326,6 +326,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
           replied: (ticket, group, reply, outcome) =>
             told.push(`${ticket} g${group} ${outcome} ${decode(reply)?.replace(/^\d+:/, '')}`),
           answered: (ticket) => told.push(`${ticket} answered`),
+          closed: () => told.push('closed'),
         },
       });
       const both = offering.destinations([0, 1]);
@@ -354,6 +355,7 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       ]);
       expect(() => offering.offer(one, new Uint8Array(65))).toThrow(/payloadBytesMax/);
       await offering.close();
+      expect(told.at(-1)).toBe('closed');
       expect(offering.offer(one, encode('late'))).toBe('closed');
       expect(await send('read')).not.toContain('refused');
     });
