@@ -4,19 +4,22 @@ import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-const lab = fileURLToPath(new URL('./packages/lab/', import.meta.url));
+const packages = fileURLToPath(new URL('./packages/', import.meta.url));
 
 /**
  * The lab's tests run on the build, of the library as well. They need it anyway, for mutants and processes, and the modules
- * that Vitest transforms are half as fast as those that Node loads.
+ * that Vitest transforms are half as fast as those that Node loads. A store that is started is the built one, because hosts load its
+ * service.
  */
-const labAsBuilt: Plugin = {
-  name: 'lab-as-built',
+const asBuilt: Plugin = {
+  name: 'as-built',
   enforce: 'pre',
   resolveId: (id, importer) => {
     if (!id.startsWith('.') || importer === undefined) return undefined;
     const path = resolve(dirname(importer), id);
-    return path.startsWith(`${lab}src/`) ? path.replace(`${lab}src/`, `${lab}dist/`) : undefined;
+    const isBuilt =
+      path.startsWith(`${packages}lab/src/`) || path === `${packages}store/src/index.js`;
+    return isBuilt ? path.replace('/src/', '/dist/') : undefined;
   },
 };
 
@@ -29,6 +32,7 @@ const CLUSTERS = [
   'packages/tram/test/{attached-cluster,backup,cluster,deferred-replies,documents,package,services}.test.ts',
   'packages/{lab,tram}/test/cli/**/*.test.ts',
   'packages/page/test/**/*.test.ts',
+  'packages/store/test/{cluster,gateway}/**/*.test.ts',
   'packages/tram/test/page/server.test.ts',
   'packages/tram/test/hosting/{awake,leaders,local-recovery,orderly-stop,own-journal}.test.ts',
   'packages/tram/test/hosting/{rejoin,rolling-restart}.test.ts',
@@ -97,7 +101,7 @@ class Mixed extends BaseSequencer {
 }
 
 export default defineConfig({
-  plugins: [labAsBuilt],
+  plugins: [asBuilt],
   test: {
     testTimeout: 60_000,
     // Hosts of tests end before it pays (docs/operating.md).
