@@ -1,0 +1,123 @@
+/** Writes and reads bytes: little-endian numbers, byte strings with their lengths. */
+
+import type { Bytes } from '../resp/reply.js';
+
+export class ByteWriter {
+  #buffer = Buffer.allocUnsafe(4096);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Begins anew, in the same memory. */
+  reset(): this {
+    this.#length = 0;
+    return this;
+  }
+
+  uint8(value: number): this {
+    const at = this.#take(1);
+    this.#buffer[at] = value;
+    return this;
+  }
+
+  uint32(value: number): this {
+    const at = this.#take(4);
+    this.#buffer.writeUInt32LE(value, at);
+    return this;
+  }
+
+  /** Overwrites what `uint32` has written there. */
+  setUint32(at: number, value: number): void {
+    this.#buffer.writeUInt32LE(value, at);
+  }
+
+  float64(value: number): this {
+    const at = this.#take(8);
+    this.#buffer.writeDoubleLE(value, at);
+    return this;
+  }
+
+  /** A byte string with its length. */
+  bytes(value: Bytes): this {
+    const at = this.#take(4 + value.length);
+    this.#buffer.writeUInt32LE(value.length, at);
+    this.#buffer.write(value, at + 4, 'latin1');
+    return this;
+  }
+
+  /** Bytes without their length. */
+  raw(value: Uint8Array): this {
+    const at = this.#take(value.length);
+    this.#buffer.set(value, at);
+    return this;
+  }
+
+  /** What was written. Valid until the next write. */
+  written(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
+
+  /** What was written, as bytes of its own. */
+  copy(): Buffer {
+    return Buffer.from(this.written());
+  }
+
+  /** @returns where the next `count` bytes go */
+  #take(count: number): number {
+    const at = this.#length;
+    this.#length += count;
+    if (this.#length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe(Math.max(this.#length, 2 * this.#buffer.length));
+      this.#buffer.copy(larger, 0, 0, at);
+      this.#buffer = larger;
+    }
+    return at;
+  }
+}
+
+export class ByteReader {
+  readonly #buffer: Buffer;
+  #at = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#buffer = Buffer.isBuffer(bytes)
+      ? bytes
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#buffer.length;
+  }
+
+  uint8(): number {
+    return this.#buffer[this.#at++];
+  }
+
+  uint32(): number {
+    this.#at += 4;
+    return this.#buffer.readUInt32LE(this.#at - 4);
+  }
+
+  float64(): number {
+    this.#at += 8;
+    return this.#buffer.readDoubleLE(this.#at - 8);
+  }
+
+  bytes(): Bytes {
+    const length = this.uint32();
+    this.#at += length;
+    return this.#buffer.toString('latin1', this.#at - length, this.#at);
+  }
+
+  /** A view, valid as long as what is read from. */
+  raw(length: number): Buffer {
+    this.#at += length;
+    return this.#buffer.subarray(this.#at - length, this.#at);
+  }
+
+  skip(length: number): void {
+    this.#at += length;
+  }
+}

@@ -1,0 +1,28 @@
+/** The CRC with 64 bits that ends a dump of Redis (Jones: polynomial 0xad93d23594c935a9, reflected), in two halves of 32 bits. */
+
+/** The polynomial, from the lowest bit to the highest. */
+const REFLECTED = 0x95ac9329ac4bc9b5n;
+
+const LOW = new Uint32Array(256);
+const HIGH = new Uint32Array(256);
+for (let byte = 0; byte < 256; byte++) {
+  let crc = BigInt(byte);
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1n ? (crc >> 1n) ^ REFLECTED : crc >> 1n;
+  LOW[byte] = Number(crc & 0xffffffffn);
+  HIGH[byte] = Number(crc >> 32n);
+}
+
+/** @returns 8 bytes, the lowest first */
+export function crc64(bytes: Uint8Array): Buffer {
+  let low = 0;
+  let high = 0;
+  for (const byte of bytes) {
+    const at = (low ^ byte) & 0xff;
+    low = ((low >>> 8) | (high << 24)) ^ LOW[at];
+    high = (high >>> 8) ^ HIGH[at];
+  }
+  const crc = Buffer.alloc(8);
+  crc.writeInt32LE(low | 0, 0);
+  crc.writeInt32LE(high | 0, 4);
+  return crc;
+}
