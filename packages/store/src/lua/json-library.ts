@@ -1,0 +1,240 @@
+/** The library `cjson`. */
+
+import { library } from './arguments.js';
+import { formatG, parseNumber } from './numbers.js';
+import { type Runtime, toText } from './runtime.js';
+import { LuaTable, type LuaValue, Opaque, typeName } from './values.js';
+
+const DEPTH_MAX = 1000;
+/** An array with a larger index and more than twice as many holes as elements is refused. */
+const SPARSE_MAX = 10;
+
+/** What JSON's null becomes. */
+const NULL = new Opaque();
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  ...{ '"': '\\"', '\\': '\\\\', '/': '\\/', '\b': '\\b' },
+  ...{ '\f': '\\f', '\n': '\\n', '\r': '\\r', '\t': '\\t' },
+};
+
+class Encoder {
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly precision: number,
+  ) {}
+
+  encode(value: LuaValue, depth: number): string {
+    this.runtime.spend(1);
+    if (typeof value === 'string') return quoted(value);
+    if (typeof value === 'number') return this.#number(value);
+    if (typeof value === 'boolean') return String(value);
+    if (value === undefined || value === NULL) return 'null';
+    if (value instanceof LuaTable) return this.#table(value, depth + 1);
+    return this.runtime.fail(`Cannot serialise ${typeName(value)}: type not supported`);
+  }
+
+  #number(value: number): string {
+    if (!Number.isFinite(value)) {
+      this.runtime.fail('Cannot serialise number: must not be NaN or Inf');
+    }
+    return formatG(value, this.precision);
+  }
+
+  #table(table: LuaTable, depth: number): string {
+    if (depth > DEPTH_MAX) {
+      this.runtime.fail(`Cannot serialise, excessive depth (${depth})`);
+    }
+    const length = this.#arrayLength(table);
+    if (length > 0) {
+      const items: string[] = [];
+      for (let i = 1; i <= length; i++) items.push(this.encode(table.get(i), depth));
+      return `[${items.join()}]`;
+    }
+    const fields: string[] = [];
+    for (const [key, value] of table.entries()) {
+      const name = typeof key === 'number' ? this.#number(key) : key;
+      if (typeof name !== 'string') {
+        this.runtime.fail('Cannot serialise table: table key must be a number or string');
+      }
+      fields.push(`${quoted(String(name))}:${this.encode(value, depth)}`);
+    }
+    return `{${fields.join()}}`;
+  }
+
+  /** @returns 0 if it is not an array */
+  #arrayLength(table: LuaTable): number {
+    let most = 0;
+    let count = 0;
+    for (const [key] of table.entries()) {
+      if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
+      most = Math.max(most, key);
+      count++;
+    }
+    if (most > SPARSE_MAX && most > count * 2) {
+      this.runtime.fail('Cannot serialise table: excessively sparse array');
+    }
+    return most;
+  }
+}
+
+function quoted(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are escaped
+  const inner = text.replace(/["\\/\x00-\x1f\x7f]/g, (c) => {
+    return ESCAPES[c] ?? `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+  return `"${inner}"`;
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const NUMBER =
+  /[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:inity)?|[nN][aA][nN])/y;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are not allowed
+const STRING = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y;
+const PUNCTUATION: Readonly<Record<string, string>> = {
+  ...{ '{': 'T_OBJ_BEGIN', '}': 'T_OBJ_END', '[': 'T_ARR_BEGIN', ']': 'T_ARR_END' },
+  ...{ ':': 'T_COLON', ',': 'T_COMMA' },
+};
+const WORDS: readonly (readonly [string, string, LuaValue])[] = [
+  ['true', 'T_BOOLEAN', true],
+  ['false', 'T_BOOLEAN', false],
+  ['null', 'T_NULL', NULL],
+];
+const UNESCAPED: Readonly<Record<string, string>> = {
+  ...{ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' },
+};
+
+interface JsonToken {
+  readonly type: string;
+  readonly at: number;
+  readonly value?: LuaValue;
+}
+
+class Decoder {
+  #at = 0;
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly text: string,
+  ) {}
+
+  decode(): LuaValue {
+    const value = this.#value(this.#next(), 0);
+    const rest = this.#next();
+    if (rest.type !== 'T_END') this.#fail('the end', rest);
+    return value;
+  }
+
+  #fail(expected: string, { type, at }: JsonToken): never {
+    const found = type === 'T_ERROR' ? 'invalid token' : type;
+    return this.runtime.fail(`Expected ${expected} but found ${found} at character ${at + 1}`);
+  }
+
+  #next(): JsonToken {
+    this.runtime.spend(1);
+    SPACE.lastIndex = this.#at;
+    this.#at += SPACE.exec(this.text)![0].length;
+    const at = this.#at;
+    const { text } = this;
+    if (at >= text.length) return { type: 'T_END', at };
+    const punctuation = PUNCTUATION[text[at]];
+    if (punctuation !== undefined) {
+      this.#at++;
+      return { type: punctuation, at };
+    }
+    for (const [word, type, value] of WORDS) {
+      if (!text.startsWith(word, at)) continue;
+      this.#at += word.length;
+      return { type, at, value };
+    }
+    STRING.lastIndex = at;
+    const string = STRING.exec(text);
+    if (string !== null) {
+      this.#at += string[0].length;
+      return { type: 'T_STRING', at, value: unescaped(string[1]) };
+    }
+    NUMBER.lastIndex = at;
+    const number = NUMBER.exec(text)?.[0];
+    if (number === undefined || number.startsWith('+')) return { type: 'T_ERROR', at };
+    this.#at += number.length;
+    return { type: 'T_NUMBER', at, value: parseNumber(number) };
+  }
+
+  #value(token: JsonToken, depth: number): LuaValue {
+    if (depth > DEPTH_MAX) {
+      this.runtime.fail(
+        `Found too many nested data structures (${depth}) at character ${token.at + 1}`,
+      );
+    }
+    if (token.type === 'T_OBJ_BEGIN') return this.#object(depth + 1);
+    if (token.type === 'T_ARR_BEGIN') return this.#array(depth + 1);
+    return 'value' in token ? token.value : this.#fail('value', token);
+  }
+
+  #object(depth: number): LuaTable {
+    const table = new LuaTable();
+    let token = this.#next();
+    if (token.type === 'T_OBJ_END') return table;
+    for (;;) {
+      if (token.type !== 'T_STRING') this.#fail('object key string', token);
+      const colon = this.#next();
+      if (colon.type !== 'T_COLON') this.#fail('colon', colon);
+      table.set(token.value, this.#value(this.#next(), depth));
+      const after = this.#next();
+      if (after.type === 'T_OBJ_END') return table;
+      if (after.type !== 'T_COMMA') this.#fail('comma or object end', after);
+      token = this.#next();
+    }
+  }
+
+  #array(depth: number): LuaTable {
+    const items: LuaValue[] = [];
+    let token = this.#next();
+    if (token.type === 'T_ARR_END') return new LuaTable();
+    for (;;) {
+      items.push(this.#value(token, depth));
+      const after = this.#next();
+      if (after.type === 'T_ARR_END') return LuaTable.of(items);
+      if (after.type !== 'T_COMMA') this.#fail('comma or array end', after);
+      token = this.#next();
+    }
+  }
+}
+
+function unescaped(text: string): string {
+  if (!text.includes('\\')) return text;
+  const pattern =
+    /\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\(.)/g;
+  return text.replace(pattern, (_, high, low, single, character) => {
+    if (character !== undefined) return UNESCAPED[character] ?? character;
+    const codes = single === undefined ? [high, low] : [single];
+    const decoded = String.fromCharCode(...codes.map((code) => Number.parseInt(code, 16)));
+    return Buffer.from(decoded, 'utf8').toString('latin1');
+  });
+}
+
+export function jsonLibrary(runtime: Runtime): LuaTable {
+  const table = library(runtime, {
+    decode: (args) => {
+      const text = toText(args.at(1));
+      return new Decoder(runtime, text ?? args.string(1)).decode();
+    },
+    encode: (args) => {
+      if (args.count !== 1) args.fail(1, 'expected 1 argument');
+      return new Encoder(runtime, runtime.jsonPrecision).encode(args.at(1), 0);
+    },
+    decode_invalid_numbers: () => true,
+    decode_max_depth: () => DEPTH_MAX,
+    encode_invalid_numbers: () => false,
+    encode_keep_buffer: () => true,
+    encode_max_depth: () => DEPTH_MAX,
+    encode_number_precision: (args) => {
+      runtime.jsonPrecision = Math.min(17, Math.max(1, args.integer(1, runtime.jsonPrecision)));
+      return runtime.jsonPrecision;
+    },
+    encode_sparse_array: () => [false, 2, SPARSE_MAX],
+  });
+  table.set('null', NULL);
+  table.set('_NAME', 'cjson');
+  table.set('_VERSION', '2.1.0');
+  return table;
+}
