@@ -1,0 +1,116 @@
+/** Commands that gateways send to shards, and that clients can't. */
+
+import type { ChannelKind } from '../engine/channels.js';
+import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
+import { type Protocol, ReplyWriter } from '../resp/writer.js';
+import type { Run } from './spec.js';
+
+/** A command as a part of a transaction. */
+export interface Queued {
+  readonly name: string;
+  readonly args: readonly Bytes[];
+}
+
+/** A command as a part of `.exec`. */
+export interface ExecCommand extends Queued {
+  /** The protocol of its reply. */
+  readonly resp: Protocol;
+}
+
+/** A key, and the version that it had when the client began to watch it. */
+export type Watched = readonly [key: Bytes, version: number];
+
+/** The arguments of `.exec`. */
+export function execArgs(watched: readonly Watched[], commands: readonly ExecCommand[]): Bytes[] {
+  return [
+    String(watched.length),
+    ...watched.flatMap(([key, version]) => [key, String(version)]),
+    ...commands.flatMap(({ name, args, resp }) => [
+      name,
+      String(resp),
+      String(args.length),
+      ...args,
+    ]),
+  ];
+}
+
+export function readExecArgs(args: readonly Bytes[]): {
+  watched: readonly Watched[];
+  commands: readonly ExecCommand[];
+} {
+  let at = 1;
+  const watched: Watched[] = [];
+  for (let left = Number(args[0]); left > 0; left--) {
+    watched.push([args[at++], Number(args[at++])]);
+  }
+  const commands: ExecCommand[] = [];
+  while (at < args.length) {
+    const name = args[at++];
+    const resp = Number(args[at++]) as Protocol;
+    const count = Number(args[at++]);
+    commands.push({ name, resp, args: args.slice(at, at + count) });
+    at += count;
+  }
+  return { watched, commands };
+}
+
+/** The pairs of `.await`. */
+function readPairs(args: readonly Bytes[]): Watched[] {
+  const pairs: Watched[] = [];
+  for (let i = 0; i < args.length; i += 2) pairs.push([args[i], Number(args[i + 1])]);
+  return pairs;
+}
+
+export const INTERNAL: Readonly<Record<string, Run>> = {
+  /**
+   * Runs all commands as one. The reply has those of the commands as strings: each is what its client reads. If a watched key
+   * has changed, the reply is a null array.
+   */
+  '.exec': (args, execution) => {
+    const { watched, commands } = readExecArgs(args);
+    const { keyspace } = execution;
+    if (watched.some(([key, version]) => keyspace.versionOf(key) !== version)) {
+      return NullArray.instance;
+    }
+    const writer = new ReplyWriter();
+    return commands.map(({ name, args, resp }): Reply => {
+      writer.clear();
+      writer.write(execution.run(name, args), resp);
+      return writer.written().toString('latin1');
+    });
+  },
+
+  /** For INFO: how many keys there are, how many of them expire some time, and how many bytes they take. */
+  '.info': (_args, { keyspace }) => [keyspace.entries.size, keyspace.expiring, keyspace.memory],
+
+  /** How many bytes the keys of the shard may take. */
+  '.maxmemory': ([bytes], { keyspace }) => {
+    keyspace.memoryMax = Number(bytes);
+    return 1;
+  },
+  /** The body of a script. */
+  '.script': ([sha], { scripts }) => scripts.bodies.get(sha) ?? null,
+
+  /** The codes of all libraries of functions. */
+  '.libraries': (_args, { scripts }) => [...scripts.libraries.values()],
+
+  /** The versions of keys, for clients that watch them. */
+  '.versions': (keys, { keyspace }) => keys.map((key) => keyspace.versionOf(key)),
+
+  /** The gateway has so many clients now that have subscribed: kind, name, gateway, number. */
+  '.subscribe': ([kind, name, gateway, clients], { channels }) => {
+    channels.subscribe(kind as ChannelKind, name, gateway, Number(clients));
+    return 1;
+  },
+
+  /** Blocks until one of the keys does not have this version any more. */
+  '.await': (args, execution) => {
+    const pairs = readPairs(args);
+    if (pairs.some(([key, version]) => execution.keyspace.versionOf(key) !== version)) return 1;
+    return execution.block(
+      pairs.map(([key]) => key),
+      0,
+      0,
+    );
+  },
+};

@@ -1,0 +1,80 @@
+/** Commands that scripts run. */
+
+import { type Bytes, ErrorReply, OK, type Reply, Simple } from '../../resp/reply.js';
+import type { CommandSpec, Execution } from '../spec.js';
+
+/** What a script runs in. */
+export interface Run {
+  readonly execution: Execution;
+  readonly keys: readonly Bytes[];
+  readonly isReadonly: boolean;
+  hasWritten: boolean;
+  /** How errors call the script: its SHA-1, or the name of the function. */
+  readonly name: string;
+  readonly chunk: 'user_script' | 'user_function';
+}
+
+/** A script needs a key of another shard, and has written nothing yet: it can run again as a transaction. It can't catch that. */
+export class Beyond {
+  constructor(readonly message: string) {}
+}
+
+const UNKNOWN = 'ERR Unknown Redis command called from script';
+const WRONG_ARITY = 'ERR Wrong number of args calling Redis command from script';
+const NOT_ALLOWED = 'ERR This Redis command is not allowed from script';
+const NO_WRITES = 'ERR Write commands are not allowed from read-only scripts.';
+
+/** What gateways reply to clients, where scripts can know it as well. */
+const OF_GATEWAYS: Readonly<
+  Record<string, (args: readonly Bytes[], execution: Execution) => Reply>
+> = {
+  time: (_args, { keyspace }) => [
+    String(Math.floor(keyspace.nowMs / 1000)),
+    String(Math.floor(keyspace.nowMs % 1000) * 1000),
+  ],
+  ping: ([message]) => message ?? new Simple('PONG'),
+  echo: ([message]) => message,
+  select: ([index]) => (index === '0' ? OK : new ErrorReply('ERR DB index is out of range')),
+};
+
+/** @returns an `ErrorReply` if it fails */
+export function callCommand(run: Run, name: Bytes, args: readonly Bytes[]): Reply {
+  const { execution } = run;
+  const found = execution.find(name, args);
+  if (found instanceof ErrorReply) {
+    return new ErrorReply(found.message.startsWith('ERR wrong number') ? WRONG_ARITY : UNKNOWN);
+  }
+  const { command } = found;
+  if (command.flags.includes('noscript')) return new ErrorReply(NOT_ALLOWED);
+  if (run.isReadonly && command.flags.includes('write')) return new ErrorReply(NO_WRITES);
+  const own = OF_GATEWAYS[command.name];
+  if (own !== undefined) return own(found.args, execution);
+  if (command.run === undefined) return new ErrorReply(NOT_ALLOWED);
+  const refused = refusal(run, command, found.keys);
+  if (refused !== undefined) return refused;
+  if (command.flags.includes('write') || command.flags.includes('pubsub')) run.hasWritten = true;
+  return execution.run(command.name, found.args);
+}
+
+/** A script only has the keys of its shard, or those that its transaction has claimed. */
+function refusal(
+  { execution, keys: declared, hasWritten }: Run,
+  { name, routedBy, keys, findKeys }: CommandSpec,
+  used: readonly Bytes[],
+): ErrorReply | undefined {
+  const { reach } = execution;
+  if (reach.isAll) return undefined;
+  if (keys === undefined && findKeys === undefined && routedBy === undefined) {
+    return new ErrorReply(
+      `ERR Script attempted to run '${name}' on the whole database, which has several shards`,
+    );
+  }
+  for (const key of used) {
+    if (declared.includes(key) || reach.has(key)) continue;
+    const what = routedBy === undefined ? 'key' : 'channel';
+    const message = `Script attempted to access ${what} '${key}' of another shard, which is not one of its KEYS`;
+    if (!hasWritten) throw new Beyond(message);
+    return new ErrorReply(`ERR ${message}`);
+  }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+/** What scripts may do here, beside what they do as in Redis: `differential/scripts.test.ts` compares that. */
+
+import { describe, expect, test } from 'vitest';
+import { CommandRunner } from '../../src/commands/runner.js';
+import { Scripts } from '../../src/commands/scripting/scripts.js';
+import { Channels } from '../../src/engine/channels.js';
+import { Keyspace } from '../../src/engine/keyspace.js';
+import { ErrorReply, type Reply } from '../../src/resp/reply.js';
+
+/** A shard that has the keys that begin with `a`. */
+function newShard() {
+  const keyspace = new Keyspace({ changed: () => undefined });
+  const reach = { isAll: false, has: (key: string) => key.startsWith('a') };
+  const runner = new CommandRunner(keyspace, new Channels(), () => 0, new Scripts(), reach);
+  return (script: string, keys: readonly string[] = [], seed = 1): Reply =>
+    runner.start('eval', [script, String(keys.length), ...keys], seed, false);
+}
+
+function message(reply: Reply): string {
+  return reply instanceof ErrorReply ? reply.message : '';
+}
+
+describe('a script', () => {
+  test('uses keys of its shard and those that it declares', () => {
+    const run = newShard();
+    expect(run("redis.call('set', 'a1', 5) return redis.call('get', 'a1')")).toBe('5');
+    expect(run("redis.call('set', KEYS[1], 6) return redis.call('get', 'b')", ['b'])).toBe('6');
+  });
+
+  test('that needs keys of another shard is stopped before it has written, even if it catches errors', () => {
+    const run = newShard();
+    const script = "local ok = pcall(redis.call, 'get', 'b') redis.call('set', 'a1', 1) return 1";
+    expect(message(run(script))).toMatch(/^BEYOND .* key 'b' of another shard/);
+    expect(run("return redis.call('exists', 'a1')")).toBe(0);
+  });
+
+  test('that has written gets an error for keys of another shard', () => {
+    const run = newShard();
+    const reply = run("redis.call('set', 'a1', 1) return redis.call('get', 'b')");
+    expect(message(reply)).toMatch(/^ERR .* key 'b' of another shard/);
+  });
+
+  test('does not run commands on the whole database of several shards', () => {
+    expect(message(newShard()("return redis.call('dbsize')"))).toMatch(/the whole database/);
+  });
+
+  test('is stopped if it takes too long, even if it catches errors', () => {
+    const run = newShard();
+    for (const script of [
+      'while true do end',
+      'repeat until false',
+      'for i = 1, 1e12 do end',
+      'local function f() f() return 1 end while true do pcall(f) end',
+      'while true do pcall(error) end',
+      'local t = {} while true do t[#t + 1] = {} end',
+      "return ('a'):rep(30000):find(('a*'):rep(50) .. 'b')",
+      "local s = 'x' while true do s = s .. s:rep(1000) end",
+    ]) {
+      expect(message(run(script)), script).toMatch(/took too long|too complex|too large|overflow/);
+    }
+  });
+
+  test('picks the same at random wherever it runs', () => {
+    const script = 'return {math.random(1000), math.random(1000), math.random(1000)}';
+    expect(newShard()(script, [], 7)).toEqual(newShard()(script, [], 7));
+    expect(newShard()(script, [], 7)).not.toEqual(newShard()(script, [], 8));
+  });
+
+  test('leaves nothing behind for the next one', () => {
+    const run = newShard();
+    run('cjson.encode_number_precision(3) math.randomseed(1)');
+    expect(run('return cjson.encode(0.12345678)')).toBe('0.12345678');
+    expect(message(run('return KEYS2'))).toMatch(/nonexistent global variable 'KEYS2'/);
+    run('string.format = nil');
+    run('getmetatable(_G).__index = nil');
+    expect(message(run('return anything'))).toMatch(/nonexistent global variable/);
+    expect(run("return string.format('%d', 5)")).toBe('5');
+  });
+
+  test('has no way out', () => {
+    const run = newShard();
+    for (const name of ['os', 'io', 'require', 'dofile', 'debug', 'print', 'getfenv', 'package']) {
+      expect(message(run(`return ${name}`)), name).toMatch(/nonexistent global variable/);
+    }
+    expect(run("return type(({}).constructor) .. type((''):rep(1).__proto__)")).toBe('nilnil');
+  });
+
+  test('can be written in any way', () => {
+    const run = newShard();
+    expect(
+      run(
+        'local class, new, await, t, va, R, L, S = 1, 2, 3, 4, 5, 6, 7, 8 return class + new + await + t + va + R + L + S',
+      ),
+    ).toBe(36);
+    expect(run('local undefined, NaN = 1, 2 return undefined + NaN')).toBe(3);
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it must not become one
+    expect(run('return \'${1 + 1}`\\u2028\' .. "\\\\"')).toBe('${1 + 1}`u2028\\');
+    expect(message(run(`return ${'('.repeat(300)}1${')'.repeat(300)}`))).toMatch(/syntax levels/);
+    expect(run(`return ${'1 + '.repeat(400)}1`)).toBe(401);
+    expect(message(run(`return ${'1 + '.repeat(600)}1`))).toMatch(/too many operators/);
+  });
+});
