@@ -1,0 +1,61 @@
+/** What does not fit into one message: uploads from gateways, and replies that gateways fetch. Both in pieces. */
+
+/** A reply that its gateway leaves for so long is dropped. */
+const KEPT_MS = 60_000;
+
+interface Parcel {
+  readonly bytes: Uint8Array;
+  untilMs: number;
+}
+
+export interface ParcelState {
+  readonly uploads: Map<string, Parcel>;
+  readonly stored: Map<number, Parcel>;
+  lastStored: number;
+}
+
+export class Parcels {
+  readonly state: ParcelState;
+
+  constructor(state?: ParcelState) {
+    this.state = state ?? { uploads: new Map(), stored: new Map(), lastStored: 0 };
+  }
+
+  /** @param length  of the whole upload @param untilMs  then it is dropped */
+  upload(id: string, at: number, length: number, piece: Uint8Array, untilMs: number): void {
+    const parcel = this.state.uploads.get(id) ?? { bytes: Buffer.alloc(length), untilMs };
+    parcel.bytes.set(piece, at);
+    parcel.untilMs = untilMs;
+    this.state.uploads.set(id, parcel);
+  }
+
+  /** Takes an upload out. @returns undefined if there is none, or it was dropped */
+  take(id: string): Uint8Array | undefined {
+    const bytes = this.state.uploads.get(id)?.bytes;
+    this.state.uploads.delete(id);
+    return bytes;
+  }
+
+  /** @returns the number to fetch it by */
+  store(bytes: Uint8Array, nowMs: number): number {
+    const number = ++this.state.lastStored;
+    this.state.stored.set(number, { bytes, untilMs: nowMs + KEPT_MS });
+    return number;
+  }
+
+  /** Empty if it was dropped. The last piece drops it. */
+  fetch(number: number, from: number, to: number): Uint8Array {
+    const bytes = this.state.stored.get(number)?.bytes ?? new Uint8Array(0);
+    if (to >= bytes.length) this.state.stored.delete(number);
+    return bytes.subarray(from, to);
+  }
+
+  dropOld(nowMs: number): void {
+    for (const [id, { untilMs }] of this.state.uploads) {
+      if (untilMs <= nowMs) this.state.uploads.delete(id);
+    }
+    for (const [number, { untilMs }] of this.state.stored) {
+      if (untilMs <= nowMs) this.state.stored.delete(number);
+    }
+  }
+}
