@@ -1,0 +1,61 @@
+/** Who carries out a command: shards, or a function of the gateway. */
+
+import type { CommandSpec } from '../commands/spec.js';
+import { COMMANDS } from '../commands/table.js';
+import type { Bytes, Reply } from '../resp/reply.js';
+import type { Client } from './client.js';
+import { CLIENT_HANDLERS, CLIENT_SESSION_HANDLERS } from './handlers/client.js';
+import { COMMAND_HANDLERS } from './handlers/command.js';
+import { CONNECTION_HANDLERS, CONNECTION_SESSION_HANDLERS } from './handlers/connection.js';
+import { HELP_HANDLERS } from './handlers/help.js';
+import { INFO_HANDLERS } from './handlers/info.js';
+import { CHANNEL_HANDLERS } from './handlers/pubsub.js';
+import { SERVER_HANDLERS } from './handlers/server.js';
+
+/** Replies at once. What it does concerns no other request. */
+export type Immediate = (args: readonly Bytes[], client: Client) => Reply;
+
+/** Changes how requests are read or replied to, or takes its time. @returns undefined if there is nothing to reply */
+export type Changing = (
+  args: readonly Bytes[],
+  client: Client,
+) => Reply | undefined | Promise<Reply | undefined>;
+
+export type Carrier = { readonly command: CommandSpec } & (
+  | { readonly kind: 'shards' | 'blocking' | 'exec' | 'watch' }
+  | { readonly kind: 'immediate'; readonly handle: Immediate }
+  | { readonly kind: 'session'; readonly handle: Changing }
+);
+
+const IMMEDIATE: Readonly<Record<string, Immediate>> = {
+  ...CLIENT_HANDLERS,
+  ...COMMAND_HANDLERS,
+  ...CONNECTION_HANDLERS,
+  ...HELP_HANDLERS,
+  ...SERVER_HANDLERS,
+};
+
+const CHANGING: Readonly<Record<string, Changing>> = {
+  ...CHANNEL_HANDLERS,
+  ...CLIENT_SESSION_HANDLERS,
+  ...CONNECTION_SESSION_HANDLERS,
+  ...INFO_HANDLERS,
+};
+
+const CARRIERS = new Map(COMMANDS.map((command) => [command, newCarrier(command)]));
+
+export function carrierOf(command: CommandSpec): Carrier {
+  return CARRIERS.get(command)!;
+}
+
+function newCarrier(command: CommandSpec): Carrier {
+  const { name, run, flags } = command;
+  if (run !== undefined)
+    return { command, kind: flags.includes('blocking') ? 'blocking' : 'shards' };
+  if (name === 'exec' || name === 'watch') return { command, kind: name };
+  if (IMMEDIATE[name] !== undefined) {
+    return { command, kind: 'immediate', handle: IMMEDIATE[name] };
+  }
+  if (CHANGING[name] === undefined) throw new Error(`nobody carries out '${name}'`);
+  return { command, kind: 'session', handle: CHANGING[name] };
+}

@@ -1,0 +1,501 @@
+/**
+ * Turns the requests of one client into calls of shards, and their replies into what the client reads.
+ *
+ * Requests that have come together go to the shards as one *piece*: at one place of the order, and by one message if they go to the same
+ * shards. The next piece waits for the replies of this one, so a client sees its own requests take effect in order. A request
+ * that has to be coordinated, that may wait or that changes how requests are read or replied to is not part of a piece: it waits for the
+ * replies of the piece before it.
+ */
+
+import type { Watched } from '../commands/internal.js';
+import { lookUp } from '../commands/lookup.js';
+import { copyOf, ProtocolError, RequestParser } from '../resp/parser.js';
+import { type Bytes, ErrorReply, NullArray, OK, QUEUED, type Reply } from '../resp/reply.js';
+import { isQueued, refusalOf } from './admission.js';
+import type { Blocked } from './backend.js';
+import { type Carrier, carrierOf } from './carriers.js';
+import { errorReplyOf, unknownOutcome } from './errors.js';
+import { isOfShards, planExec } from './exec-plan.js';
+import type { Gateway } from './gateway.js';
+import { JoinedCalls } from './joined-calls.js';
+import type { Line } from './line.js';
+import { type QueuedCommand, Session } from './session.js';
+import type { ShardCall } from './shards.js';
+import { FORWARD, Known, RepliesInOrder, Several, Silent, type Step } from './steps.js';
+import { readVersions } from './versions.js';
+
+/** A piece with as many bytes or requests is sent; what follows waits for its replies. */
+const PIECE_BYTES_MAX = 24 * 1024;
+const PIECE_REQUESTS_MAX = 1024;
+/** How many pieces of one client are carried out in one turn of the event loop, if no shard is needed for them. */
+const PIECES_PER_TURN = 8;
+/** Above this, no more is read from a client that waits for replies. */
+const HELD_BYTES_MAX = 1024 * 1024;
+/** What a transaction may queue. */
+const TRANSACTION_BYTES_MAX = 512 * 1024 * 1024;
+
+const NO_REPLIES = new RepliesInOrder([]);
+export class Conversation {
+  readonly session: Session;
+  readonly #parser: RequestParser;
+  #steps: Step[] = [];
+  #calls: ShardCall[] = [];
+  #pieceBytes = 0;
+  /** The next request has to wait for the replies of the piece. */
+  #isPieceClosed = false;
+  #waitingRequest: { readonly carrier: Carrier; readonly args: readonly Bytes[] } | undefined;
+  /** Waits for replies. */
+  #isBusy = false;
+  #isLooping = false;
+  /** Nothing is read any more: the connection ends after the replies. */
+  #isOver = false;
+  /** The client will send no more. */
+  #hasAll = false;
+  #blocked: Blocked | undefined;
+  #unblockError: ErrorReply | undefined;
+  /** The name of the last command. */
+  lastCommand = 'NULL';
+
+  constructor(
+    private readonly gateway: Gateway,
+    private readonly line: Line,
+  ) {
+    this.session = new Session(!gateway.settings.needsPassword);
+    this.#parser = new RequestParser(gateway.settings);
+  }
+
+  get heldBytes(): number {
+    return this.#parser.heldBytes;
+  }
+
+  get isBlocked(): boolean {
+    return this.#blocked !== undefined;
+  }
+
+  receive(chunk: Buffer): void {
+    if (this.#isOver) return;
+    this.#parser.feed(chunk);
+    if (!this.#isBusy && !this.line.isFull()) this.#loop();
+    else if (this.#parser.heldBytes > HELD_BYTES_MAX) this.line.pauseReading();
+  }
+
+  /** The client will send no more. It gets the replies to what it has sent. */
+  receiveEnd(): void {
+    this.#hasAll = true;
+    if (this.#blocked !== undefined || this.session.subscriptions > 0) this.over();
+    if (!this.#isBusy) this.#loop();
+  }
+
+  /** What was written has been sent: there is room again. */
+  drained(): void {
+    if (!this.#isBusy) this.#loop();
+  }
+
+  /** Nothing more is read. The connection ends as soon as nothing is waited for. */
+  over(): void {
+    this.#isOver = true;
+    this.#blocked?.giveUp();
+    if (!this.#isBusy) this.#loop();
+  }
+
+  /** The connection is gone. */
+  closed(): void {
+    this.#isOver = true;
+    this.#blocked?.giveUp();
+    this.gateway.pubsub.leaveAll(this.line.client);
+  }
+
+  /** @returns whether the client was blocked */
+  unblock(error: ErrorReply | undefined): boolean {
+    if (this.#blocked === undefined) return false;
+    this.#unblockError = error;
+    this.#blocked.giveUp();
+    return true;
+  }
+
+  /** Takes requests until it waits for replies. */
+  #loop(): void {
+    if (this.#isLooping) return;
+    this.#isLooping = true;
+    try {
+      for (let pieces = 0; ; pieces++) {
+        while (this.#mayTake() && this.#take());
+        if (this.#isBusy || this.#steps.length === 0) break;
+        this.#send();
+        if (pieces === PIECES_PER_TURN && !this.#isBusy) {
+          // Others have their turn.
+          this.#isBusy = true;
+          setImmediate(() => this.#goOn());
+        }
+      }
+    } finally {
+      this.#isLooping = false;
+    }
+    if (this.#isBusy) return;
+    if (this.#isOver || (this.#hasAll && !this.line.isFull())) this.line.end();
+    else this.line.resumeReading();
+  }
+
+  #mayTake(): boolean {
+    return !this.#isBusy && !this.#isOver && !this.#isPieceClosed && !this.line.isFull();
+  }
+
+  /** @returns whether there was a request */
+  #take(): boolean {
+    const waiting = this.#waitingRequest;
+    if (waiting !== undefined) {
+      this.#waitingRequest = undefined;
+      this.#carryOut(waiting.carrier, waiting.args);
+      return true;
+    }
+    const parser = this.#parser;
+    parser.authenticated = this.session.isAuthenticated;
+    try {
+      if (!parser.next()) return false;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#reply(new ErrorReply(`ERR Protocol error: ${error.message}`));
+      this.#isOver = true;
+      return true;
+    }
+    this.gateway.stats.commands++;
+    try {
+      const { command, args } = lookUp(parser.name, parser.args);
+      this.lastCommand = command.name;
+      const refusal = refusalOf(command, this.session);
+      if (refusal === undefined) this.#carryOut(carrierOf(command), args);
+      else this.#reject(refusal);
+    } catch (error) {
+      this.#reject(errorReplyOf(error).message);
+    }
+    return true;
+  }
+
+  #carryOut(carrier: Carrier, args: readonly Bytes[]): void {
+    const { session } = this;
+    const { command } = carrier;
+    if (isQueued(command, session)) {
+      this.#queue({ command, args });
+      return;
+    }
+    if (this.gateway.pause.holdsBack(command, session.transaction)) {
+      if (this.#startsAlone(carrier, args)) {
+        this.#waitFor(this.gateway.pause.over(), carrier, args);
+      }
+      return;
+    }
+    try {
+      if (carrier.kind === 'shards') this.#addCalls(carrier, args);
+      else if (carrier.kind === 'immediate') this.#reply(carrier.handle(args, this.line.client));
+      else if (carrier.kind === 'exec') this.#exec(carrier);
+      else if (this.#startsAlone(carrier, args)) this.#carryOutAlone(carrier, args);
+    } catch (error) {
+      this.#reply(errorReplyOf(error));
+    }
+  }
+
+  /** The request is carried out after something else. */
+  #waitFor(event: Promise<void>, carrier: Carrier, args: readonly Bytes[]): void {
+    this.#isBusy = true;
+    event.then(
+      () => {
+        this.#waitingRequest = { carrier, args };
+        this.#goOn();
+      },
+      (error) => this.#goOn(unknownOutcome(error)),
+    );
+  }
+
+  /** @returns false if the request waits until the replies of the piece are there */
+  #startsAlone(carrier: Carrier, args: readonly Bytes[]): boolean {
+    if (this.#steps.length === 0) return true;
+    this.#waitingRequest = { carrier, args };
+    this.#isPieceClosed = true;
+    return false;
+  }
+
+  #addCalls(carrier: Carrier, args: readonly Bytes[]): void {
+    const { command } = carrier;
+    const { router, scripts, shards } = this.gateway;
+    if (command.reaches && shards.count > 1) {
+      if (this.#startsAlone(carrier, args)) this.#runScript(carrier, args);
+      return;
+    }
+    if (command.name === 'script|flush') scripts.forget();
+    const step = router.route(command, args, this.session.resp, this.#calls);
+    if (step === undefined) {
+      if (this.#startsAlone(carrier, args)) this.#coordinate({ command, args });
+      return;
+    }
+    this.#add(step);
+    let bytes = 0;
+    for (const { length } of args) bytes += length;
+    this.#count(bytes);
+  }
+
+  /** The piece has so many bytes more. */
+  #count(bytes: number): void {
+    this.#pieceBytes += bytes;
+    if (this.#pieceBytes >= PIECE_BYTES_MAX) this.#isPieceClosed = true;
+  }
+
+  #carryOutAlone(carrier: Carrier, args: readonly Bytes[]): void {
+    if (carrier.kind === 'blocking') this.#block({ command: carrier.command, args });
+    if (carrier.kind === 'watch') this.#watch(args);
+    if (carrier.kind !== 'session') return;
+    const reply = carrier.handle(args, this.line.client);
+    if (!(reply instanceof Promise)) {
+      if (reply !== undefined) this.#reply(reply);
+      return;
+    }
+    this.#isBusy = true;
+    reply.then(
+      (later) => {
+        // What it had to say was pushed.
+        if (later === undefined && this.session.silence === 'next') this.session.silence = 'none';
+        this.#goOn(later);
+      },
+      (error) => this.#goOn(errorReplyOf(error)),
+    );
+  }
+
+  // --- pieces --------------------------------------------------------------------------------
+
+  #add(step: Step): void {
+    const { session } = this;
+    this.#steps.push(session.silence === 'none' ? step : new Silent(step));
+    if (session.silence === 'next') session.silence = 'none';
+    if (this.#steps.length >= PIECE_REQUESTS_MAX) this.#isPieceClosed = true;
+  }
+
+  #reply(reply: Reply): void {
+    this.#add(new Known(reply));
+  }
+
+  /** As in Redis, EXEC refuses if a command was refused; and if EXEC itself is refused, the transaction ends. */
+  #reject(message: string): void {
+    const { session } = this;
+    if (this.#parser.name.toLowerCase() !== 'exec') {
+      if (session.transaction !== undefined) session.transaction.isRefused = true;
+      this.#reply(new ErrorReply(message));
+      return;
+    }
+    session.transaction = undefined;
+    session.watched = [];
+    const reason = message.replace(/^ERR /, '');
+    this.#reply(new ErrorReply(`EXECABORT Transaction discarded because of: ${reason}`));
+  }
+
+  #send(): void {
+    const steps = this.#steps;
+    const calls = this.#calls;
+    this.#steps = [];
+    this.#pieceBytes = 0;
+    this.#isPieceClosed = false;
+    if (calls.length === 0) {
+      this.#write(steps, NO_REPLIES);
+      return;
+    }
+    this.#calls = [];
+    this.#isBusy = true;
+    this.gateway.shards.run(
+      calls,
+      (replies) => {
+        this.#write(steps, new RepliesInOrder(replies));
+        this.#goOn();
+      },
+      (error) => {
+        const reply = new Known(unknownOutcome(error));
+        this.#write(
+          steps.map(() => reply),
+          NO_REPLIES,
+        );
+        this.#goOn();
+      },
+    );
+  }
+
+  #write(steps: readonly Step[], replies: RepliesInOrder): void {
+    const output = this.line.output();
+    const { resp } = this.session;
+    for (let i = 0; i < steps.length; i++) steps[i].write(replies, output, resp);
+    this.line.flushSoon();
+  }
+
+  /** What was waited for is there. */
+  #goOn(reply?: Reply): void {
+    this.#isBusy = false;
+    if (reply !== undefined) this.#reply(reply);
+    this.#loop();
+  }
+
+  /** The replies to a request that was carried out alone are there. */
+  #finish(step: Step, replies: RepliesInOrder): void {
+    this.#add(step);
+    this.#write(this.#steps.splice(0), replies);
+    this.#goOn();
+  }
+
+  // --- commands that wait, and coordinated ones ----------------------------------------------
+
+  #runScript(carrier: Carrier, args: readonly Bytes[]): void {
+    const { scripts } = this.gateway;
+    const queued = { command: carrier.command, args };
+    const loaded = scripts.load(queued);
+    if (loaded !== undefined) {
+      this.#waitFor(loaded, carrier, args);
+      return;
+    }
+    this.#isBusy = true;
+    scripts.run(
+      queued,
+      this.session.resp,
+      (reply) => this.#finish(FORWARD, new RepliesInOrder([reply])),
+      () => this.#coordinate(queued),
+      (error) => this.#goOn(unknownOutcome(error)),
+    );
+  }
+
+  #block({ command, args }: QueuedCommand): void {
+    this.#isBusy = true;
+    this.#unblockError = undefined;
+    let isDone = false;
+    const done = (step: Step, replies: RepliesInOrder): void => {
+      isDone = true;
+      this.#blocked = undefined;
+      this.#finish(step, replies);
+    };
+    const blocked = this.gateway.waits.block(
+      { name: command.name, args },
+      this.session.resp,
+      (reply, wasGivenUp) => {
+        const error = this.#unblockError;
+        if (wasGivenUp && error !== undefined) done(new Known(error), NO_REPLIES);
+        else done(FORWARD, new RepliesInOrder([reply]));
+      },
+      (error) => done(new Known(unknownOutcome(error)), NO_REPLIES),
+    );
+    if (!isDone) this.#blocked = blocked;
+  }
+
+  #coordinate({ command, args }: QueuedCommand): void {
+    this.#isBusy = true;
+    this.gateway.transactions.transact([{ name: command.name, args }], []).then(
+      (replies) => this.#goOn(replies instanceof NullArray ? replies : replies[0]),
+      (error) => this.#goOn(unknownOutcome(error)),
+    );
+  }
+
+  // --- transactions --------------------------------------------------------------------------
+
+  #queue(queued: QueuedCommand): void {
+    const transaction = this.session.transaction!;
+    transaction.add(queued);
+    if (transaction.bytes > TRANSACTION_BYTES_MAX) this.#reject('ERR the transaction is too large');
+    else this.#reply(QUEUED);
+  }
+
+  #watch(keys: readonly Bytes[]): void {
+    const { session } = this;
+    if (session.transaction !== undefined) {
+      throw new ErrorReply('ERR WATCH inside MULTI is not allowed');
+    }
+    const known = new Set(session.watched.map(([key]) => key));
+    const added = [...new Set(keys)].filter((key) => !known.has(key)).map(copyOf);
+    if (added.length === 0) {
+      this.#reply(OK);
+      return;
+    }
+    this.#isBusy = true;
+    readVersions(this.gateway, added).then(
+      (watched) => {
+        session.watched.push(...watched);
+        this.#goOn(OK);
+      },
+      (error) => this.#goOn(errorReplyOf(error)),
+    );
+  }
+
+  #exec(carrier: Carrier): void {
+    const { session } = this;
+    const { transaction } = session;
+    if (transaction === undefined) throw new ErrorReply('ERR EXEC without MULTI');
+    const plan = transaction.isRefused
+      ? undefined
+      : planExec(this.gateway.router, session.resp, transaction.commands);
+    const isAlone =
+      plan !== undefined &&
+      (plan.calls === undefined || session.watched.length > 0 || plan.changesSession);
+    if (isAlone && !this.#startsAlone(carrier, [])) return;
+
+    const { watched } = session;
+    session.transaction = undefined;
+    session.watched = [];
+    if (plan === undefined) {
+      throw new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
+    }
+    const { commands } = transaction;
+    if (plan.calls === undefined) {
+      this.#execCoordinated(commands, watched);
+      return;
+    }
+    const newStep = (joined?: JoinedCalls): Step =>
+      new Several(
+        plan.steps.map((step, i) => step ?? new Known(this.#ownReply(commands[i]))),
+        joined,
+      );
+    if (watched.length > 0) this.#execIf(watched, plan.calls, newStep);
+    else {
+      const joined = new JoinedCalls(plan.calls);
+      this.#calls.push(...joined.calls);
+      this.#add(newStep(joined));
+      this.#count(transaction.bytes);
+    }
+  }
+
+  /** The gateway carries out its own commands. Those that it can't at once are not allowed here. */
+  #ownReply({ command, args }: QueuedCommand): Reply {
+    const carrier = carrierOf(command);
+    try {
+      if (carrier.kind === 'immediate') return carrier.handle(args, this.line.client);
+      const reply = carrier.kind === 'session' ? carrier.handle(args, this.line.client) : undefined;
+      if (reply !== undefined && !(reply instanceof Promise)) return reply;
+      return new ErrorReply('ERR Command not allowed inside a transaction');
+    } catch (error) {
+      return errorReplyOf(error);
+    }
+  }
+
+  /** The state of one shard decides what another one does. */
+  #execCoordinated(commands: readonly QueuedCommand[], watched: readonly Watched[]): void {
+    const ofShards = commands.filter(({ command }) => isOfShards(carrierOf(command).kind));
+    const queued = ofShards.map(({ command, args }) => ({ name: command.name, args }));
+    this.#isBusy = true;
+    this.gateway.transactions.transact(queued, watched).then(
+      (replies) => {
+        if (replies instanceof NullArray) {
+          this.#goOn(replies);
+          return;
+        }
+        let at = 0;
+        const all = commands.map((command) =>
+          isOfShards(carrierOf(command.command).kind) ? replies[at++] : this.#ownReply(command),
+        );
+        this.#goOn(all);
+      },
+      (error) => this.#goOn(unknownOutcome(error)),
+    );
+  }
+
+  /** Each shard does its part alone, if no watched key has changed. */
+  #execIf(watched: readonly Watched[], calls: readonly ShardCall[], newStep: () => Step): void {
+    this.#isBusy = true;
+    this.gateway.transactions.runIf(watched, calls).then(
+      (replies) => {
+        if (replies instanceof NullArray) this.#goOn(replies);
+        else this.#finish(newStep(), new RepliesInOrder(replies));
+      },
+      (error) => this.#goOn(unknownOutcome(error)),
+    );
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * What a connection has to reply to the requests that it has taken in one piece. Each request is a *step*: it knows how to write its
+ * reply from those of the shards, which come in the order of the calls.
+ */
+
+import type { RepliedPart, Spread } from '../commands/spec.js';
+import { readReply } from '../resp/reader.js';
+import { type Bytes, ErrorReply, type Reply } from '../resp/reply.js';
+import type { Protocol, ReplyWriter } from '../resp/writer.js';
+import type { JoinedCalls } from './joined-calls.js';
+
+/** The replies to the calls of a piece, read once from the first to the last. */
+export class RepliesInOrder {
+  #at = 0;
+
+  constructor(private readonly replies: readonly Uint8Array[]) {}
+
+  next(): Uint8Array {
+    return this.replies[this.#at++];
+  }
+}
+
+export interface Step {
+  write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void;
+}
+
+/** The reply of one shard, as it is. */
+export const FORWARD: Step = {
+  write: (replies, writer) => writer.writeRaw(replies.next()),
+};
+
+/** The gateway has the reply. */
+export class Known implements Step {
+  constructor(private readonly reply: Reply) {}
+
+  write(_replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void {
+    writer.write(this.reply, protocol);
+  }
+}
+
+/** The replies of several shards become one. Shards write them as RESP 3, which says more. */
+export class Merged implements Step {
+  constructor(
+    private readonly spread: Spread,
+    private readonly parts: readonly { readonly shard: number; readonly args: readonly Bytes[] }[],
+    private readonly args: readonly Bytes[],
+    private readonly shardOf: (key: Bytes) => number,
+    private readonly shards: number,
+  ) {}
+
+  write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void {
+    const parts: RepliedPart[] = this.parts.map(({ shard, args }) => ({
+      shard,
+      args,
+      reply: readReply(replies.next()),
+    }));
+    writer.write(this.#merged(parts), protocol);
+  }
+
+  #merged(parts: readonly RepliedPart[]): Reply {
+    const error = parts.find(({ reply }) => reply instanceof ErrorReply)?.reply;
+    if (error !== undefined) return error;
+    try {
+      return this.spread.merge(parts, this.args, this.shardOf, this.shards);
+    } catch (error) {
+      if (error instanceof ErrorReply) return error;
+      return new ErrorReply(`ERR internal error: ${String(error)}`);
+    }
+  }
+}
+
+/** The reply to EXEC: an array of those to its commands. */
+export class Several implements Step {
+  /** @param joined  if the calls of the steps were joined */
+  constructor(
+    private readonly steps: readonly Step[],
+    private readonly joined?: JoinedCalls,
+  ) {}
+
+  write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void {
+    const own = this.joined === undefined ? replies : this.#split(this.joined, replies);
+    writer.writeArrayHeader(this.steps.length);
+    for (const step of this.steps) step.write(own, writer, protocol);
+  }
+
+  #split(joined: JoinedCalls, replies: RepliesInOrder): RepliesInOrder {
+    const split = joined.split(joined.calls.map(() => replies.next()));
+    // Nothing was watched, so the calls were run.
+    return new RepliesInOrder(split!);
+  }
+}
+
+/** The client does not want the reply. */
+export class Silent implements Step {
+  constructor(private readonly step: Step) {}
+
+  write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void {
+    const { length } = writer;
+    this.step.write(replies, writer, protocol);
+    writer.length = length;
+  }
+}

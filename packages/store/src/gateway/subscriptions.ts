@@ -1,0 +1,165 @@
+/** Which clients of this gateway listen to which channels, and what the shards know of it. */
+
+import type { ChannelKind } from '../engine/channels.js';
+import { matchesGlob } from '../engine/glob.js';
+import { type Bytes, Push } from '../resp/reply.js';
+import type { Channels } from './backend.js';
+
+/** Gets messages. */
+export interface Subscriber {
+  push(message: Push): void;
+}
+
+interface Waiting {
+  readonly done: () => void;
+  readonly failed: (error: Error) => void;
+}
+
+/** A channel or a pattern. */
+class Topic {
+  readonly subscribers = new Set<Subscriber>();
+  /** They get messages as soon as the shards know of them. */
+  readonly joining = new Set<Subscriber>();
+  /** What was told to the shards last. */
+  announced = 0;
+  isAnnouncing = false;
+  /** The shards have forgotten what they were told. */
+  isForgotten = false;
+  /** These wait until the shards know the present number. */
+  waiting: Waiting[] = [];
+
+  get clients(): number {
+    return this.subscribers.size + this.joining.size;
+  }
+}
+
+export class Subscriptions {
+  readonly #topics: Readonly<Record<ChannelKind, Map<Bytes, Topic>>> = {
+    channel: new Map(),
+    pattern: new Map(),
+    shard: new Map(),
+  };
+
+  constructor(private readonly channels: Channels) {}
+
+  /** How many channels or patterns have subscribers here. */
+  count(kind: ChannelKind): number {
+    return this.#topics[kind].size;
+  }
+
+  /** @param done  from now on, the subscriber gets every message */
+  add(
+    kind: ChannelKind,
+    name: Bytes,
+    subscriber: Subscriber,
+    done: () => void,
+    failed: (error: Error) => void,
+  ): void {
+    const topics = this.#topics[kind];
+    let topic = topics.get(name);
+    if (topic === undefined) {
+      topic = new Topic();
+      topics.set(name, topic);
+    }
+    if (topic.subscribers.has(subscriber)) {
+      done();
+      return;
+    }
+    const { subscribers, joining } = topic;
+    joining.add(subscriber);
+    topic.waiting.push({
+      done: () => {
+        if (joining.delete(subscriber)) subscribers.add(subscriber);
+        done();
+      },
+      failed: (error) => {
+        joining.delete(subscriber);
+        failed(error);
+      },
+    });
+    this.#announce(kind, name, topic);
+  }
+
+  /** @param done  the shards know of it */
+  remove(kind: ChannelKind, name: Bytes, subscriber: Subscriber, done: () => void): void {
+    const topic = this.#topics[kind].get(name);
+    if (topic === undefined) {
+      done();
+      return;
+    }
+    topic.subscribers.delete(subscriber);
+    topic.joining.delete(subscriber);
+    // Nothing is to be undone if this fails: who has left gets no more messages.
+    topic.waiting.push({ done, failed: done });
+    this.#announce(kind, name, topic);
+  }
+
+  /** The shards have forgotten this gateway. */
+  announceAll(): void {
+    for (const [kind, topics] of Object.entries(this.#topics) as [
+      ChannelKind,
+      Map<Bytes, Topic>,
+    ][]) {
+      for (const [name, topic] of topics) {
+        topic.announced = 0;
+        topic.isForgotten = true;
+        this.#announce(kind, name, topic);
+      }
+    }
+  }
+
+  publish(channel: Bytes, message: Bytes, isSharded: boolean): void {
+    const topic = this.#topics[isSharded ? 'shard' : 'channel'].get(channel);
+    if (topic !== undefined) {
+      const type = isSharded ? 'smessage' : 'message';
+      const push = new Push([type, channel, message]);
+      for (const subscriber of topic.subscribers) subscriber.push(push);
+    }
+    if (isSharded) return;
+    for (const [pattern, { subscribers }] of this.#topics.pattern) {
+      if (!matchesGlob(pattern, channel)) continue;
+      const push = new Push(['pmessage', pattern, channel, message]);
+      for (const subscriber of subscribers) subscriber.push(push);
+    }
+  }
+
+  /** Tells the shards one number at a time, so that the last one is the one that stays. */
+  #announce(kind: ChannelKind, name: Bytes, topic: Topic): void {
+    if (topic.isAnnouncing) return;
+    const { clients } = topic;
+    const waiting = topic.waiting;
+    topic.waiting = [];
+    if (clients === topic.announced) {
+      for (const { done } of waiting) done();
+      this.#dropIfUnused(kind, name, topic);
+      return;
+    }
+    topic.isAnnouncing = true;
+    topic.isForgotten = false;
+    /** @param announced  what the shards know now; -1: that is not known */
+    const goOn = (announced: number): void => {
+      topic.isAnnouncing = false;
+      topic.announced = topic.isForgotten ? 0 : announced;
+      if (topic.waiting.length > 0 || topic.isForgotten) this.#announce(kind, name, topic);
+      else this.#dropIfUnused(kind, name, topic);
+    };
+    this.channels.announce(
+      kind,
+      name,
+      clients,
+      () => {
+        for (const { done } of waiting) done();
+        goOn(clients);
+      },
+      (error) => {
+        for (const { failed } of waiting) failed(error);
+        goOn(-1);
+      },
+    );
+  }
+
+  #dropIfUnused(kind: ChannelKind, name: Bytes, topic: Topic): void {
+    const isUsed = topic.clients > 0 || topic.isAnnouncing || topic.waiting.length > 0;
+    if (!isUsed && this.#topics[kind].get(name) === topic) this.#topics[kind].delete(name);
+  }
+}

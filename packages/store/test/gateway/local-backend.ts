@@ -1,0 +1,77 @@
+/** Shards in this thread, without TRAM: behind the gateway's own code for messages, batches and transactions. */
+
+import type { Deferred, ServiceContext } from 'tram-multicast';
+import { type BackendListener, ShardBackend } from '../../src/backend/backend.js';
+import type { Sent, Wire } from '../../src/backend/wire.js';
+import { Shard } from '../../src/shard/shard.js';
+
+const DEFERRED: Deferred = Symbol('deferred') as unknown as Deferred;
+const TICK_MS = 20;
+
+/** Delivers at once. Replies come in a later turn, as they do over a network. */
+class LocalWire implements Wire {
+  readonly #shards: Shard[];
+  readonly #waiting = new Map<string, { readonly sent: Sent; left: number }>();
+  readonly #timer: NodeJS.Timeout;
+  #last = 0;
+
+  constructor(count: number) {
+    this.#shards = Array.from({ length: count }, () => new Shard());
+    this.#timer = setInterval(() => {
+      for (const [group, shard] of this.#shards.entries()) shard.tick(this.#context(group));
+    }, TICK_MS);
+    this.#timer.unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void {
+    const id = `m${++this.#last}`;
+    this.#waiting.set(id, { sent, left: groups.length });
+    for (const group of groups) {
+      const message = { id, payload: Uint8Array.from(payload), destinations: groups };
+      const reply = this.#shards[group].deliver(message, this.#context(group));
+      if (reply instanceof Uint8Array) this.#reply(id, group, reply);
+    }
+  }
+
+  #context(group: number): ServiceContext {
+    return {
+      group,
+      member: 0,
+      nowMs: Date.now(),
+      defer: () => DEFERRED,
+      reply: (id, reply = new Uint8Array(0)) => this.#reply(id, group, reply),
+    };
+  }
+
+  #reply(id: string, group: number, reply: Uint8Array): boolean {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return false;
+    const copy = Buffer.from(reply);
+    setImmediate(() => {
+      waiting.sent.replied(group, copy);
+      if (--waiting.left > 0) return;
+      this.#waiting.delete(id);
+      waiting.sent.answered();
+    });
+    return true;
+  }
+}
+
+export class LocalBackend extends ShardBackend {
+  readonly #wire: LocalWire;
+
+  constructor(count: number, listener: BackendListener) {
+    const wire = new LocalWire(count);
+    super(count, wire, wire, listener);
+    this.#wire = wire;
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.#wire.close();
+  }
+}
