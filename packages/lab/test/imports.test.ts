@@ -128,6 +128,56 @@ const RULES: Readonly<Record<string, Rule>> = {
   'lab/explore': { imports: ['lab/explore/', 'lab/sim/', 'tram/protocol/', 'tram/memory/'] },
   'lab/bench': { imports: ['lab/bench/', 'lab/baselines/', 'lab/sim/', 'tram/'], node: /./ },
   'lab/cli': { imports: ['lab/', 'tram/'], node: /./, packages: ['commander'] },
+  /** Uses the library as its users do. Each folder may import those above it. */
+  'store/check': { imports: ['store/check/'], bans: TIMELESS },
+  'store/resp': { imports: ['store/resp/'], node: /^store\/resp\/parser\.ts$/, bans: TIMELESS },
+  /** Lua 5.1. It runs at every replica, and knows nothing of the store. */
+  'store/lua': { imports: ['store/lua/'], bans: TIMELESS },
+  'store/engine': { imports: ['store/engine/', 'store/resp/'], bans: TIMELESS },
+  'store/commands': {
+    imports: ['store/commands/', 'store/lua/', 'store/engine/', 'store/resp/'],
+    node: /^store\/commands\/scripting\/scripts\.ts$/,
+    bans: TIMELESS,
+  },
+  /** Merges replies of shards, at a gateway. */
+  'store/commands/keys-spreads.ts': {
+    imports: ['store/commands/', 'store/engine/', 'store/resp/'],
+  },
+  'store/messages': {
+    imports: ['store/messages/', 'store/engine/', 'store/resp/'],
+    bans: TIMELESS,
+  },
+  /** Runs at every replica, so it must be deterministic. Of TRAM it has types only. */
+  'store/shard': {
+    imports: [
+      'store/shard/',
+      'store/messages/',
+      'store/commands/',
+      'store/engine/',
+      'store/resp/',
+      'tram/index.ts',
+    ],
+    node: /^store\/shard\/shard\.ts$/,
+    bans: TIMELESS,
+  },
+  'store/gateway': {
+    imports: ['store/gateway/', 'store/commands/', 'store/engine/', 'store/resp/'],
+    node: /./,
+  },
+  'store/backend': {
+    imports: [
+      'store/backend/',
+      'store/gateway/',
+      'store/messages/',
+      'store/commands/',
+      'store/engine/',
+      'store/resp/',
+      'tram/index.ts',
+    ],
+    node: /./,
+  },
+  store: { imports: ['store/', 'tram/index.ts'], node: /./ },
+  'store/cli': { imports: ['store/'], node: /./, packages: ['commander'] },
 };
 
 /** What needs a package that the library does without: it is only loaded, by `import(…)`, when it is used. */
@@ -193,7 +243,7 @@ function sourceFiles(name: string): string[] {
     .map((path) => path.split(sep).join('/'));
 }
 
-test.each(['tram', 'lab'])('every file of %s keeps the rules of its folder', (name) => {
+test.each(['tram', 'lab', 'store'])('every file of %s keeps the rules of its folder', (name) => {
   const files = sourceFiles(name);
   expect(files.length).toBeGreaterThan(50);
   const found = files.flatMap((path) =>
@@ -256,6 +306,13 @@ describe('a planted offence is found', () => {
     ['lab/sim/world.ts', "import { ExitCode } from 'tram-multicast/internal/cli/exit-codes.js';"],
     ['lab/sim/world.ts', "import { order } from '../bench/order.js';"],
     ['lab/sim/world.ts', "import { Search } from '../explore/search.js';"],
+    ['store/engine/keyspace.ts', 'const now = Date.now();'],
+    ['store/commands/sets.ts', 'const dice = Math.random();'],
+    ['store/shard/shard.ts', "import { Batches } from '../backend/batches.js';"],
+    [
+      'store/backend/wire.ts',
+      "import { Client } from 'tram-multicast/internal/protocol/data-path/client.js';",
+    ],
     ['lab/explore/search.ts', "import { performance } from 'node:perf_hooks';"],
   ])('%s: %s', (path, text) => {
     expect(complaints(path, text)).toHaveLength(1);
