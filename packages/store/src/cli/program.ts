@@ -1,0 +1,205 @@
+/** The options of `tram-store`, and how it runs and ends. */
+
+import { readFileSync } from 'node:fs';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseMemory } from '../gateway/settings.js';
+import { Store } from '../index.js';
+import { DURABILITIES, MEMORIES, StoreError, type StoreOptions } from '../options.js';
+
+interface Flags {
+  readonly port: number;
+  readonly bind: readonly string[];
+  readonly unixsocket?: string;
+  readonly shards: number;
+  readonly replicas: number;
+  readonly memory: (typeof MEMORIES)[number];
+  readonly name?: string;
+  readonly durability: (typeof DURABILITIES)[number];
+  readonly journal?: string;
+  readonly attach?: string;
+  readonly config?: string;
+  readonly password?: string;
+  readonly passwordFile?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly tlsCa?: string;
+  readonly maxmemory: number;
+  readonly maxclients: number;
+}
+
+const PASSWORD_VARIABLE = 'TRAM_STORE_PASSWORD';
+
+const EPILOGUE = `
+Examples:
+  $ tram-store
+  $ redis-cli set greeting hello
+
+  Eight shards of three processes each, on disk, with a password that "ps" does not show:
+    $ ${PASSWORD_VARIABLE}=… tram-store --shards 8 --memory processes --durability always --journal ./data
+
+  For other machines:
+    $ tram-store --bind 0.0.0.0 --password-file secret.txt --tls-cert cert.pem --tls-key key.pem
+
+  A second gateway to the same keys:
+    $ tram-store --memory processes --name shop
+    $ tram-store --attach shop --port 6380
+
+  A gateway to a cluster on machines:
+    $ tram-store --config cluster.yaml
+
+Exit codes:
+  0  the store was ended by SIGTERM or SIGINT
+  1  it could not start, or has failed
+  2  wrong usage
+`;
+
+export function createProgram(): Command {
+  return new Command('tram-store')
+    .description(
+      'A sharded, replicated store behind the Redis protocol: every command and transaction works on any keys, atomically.',
+    )
+    .version(version())
+    .option('--port <port>', 'TCP port; 0: none', integer(0, 65_535), 6379)
+    .option('--bind <address...>', 'addresses to listen at', ['127.0.0.1'])
+    .option('--unixsocket <path>', 'also listen at a Unix socket')
+    .option('--shards <number>', 'parts that the keys are divided into', integer(1, 64), 4)
+    .option('--replicas <number>', 'copies of each shard: 1, 3, 5 or 7', integer(1, 7), 3)
+    .addOption(new Option('--memory <kind>', 'what runs them').choices(MEMORIES).default('threads'))
+    .option('--name <name>', 'by which the command "tram" finds them, with --memory processes')
+    .addOption(
+      new Option('--durability <mode>', 'what survives if all of them end at once')
+        .choices(DURABILITIES)
+        .default('none'),
+    )
+    .option('--journal <directory>', 'where the journals are, with --durability')
+    .option('--attach <name>', 'be a further gateway to the store of this name')
+    .option(
+      '--config <file>',
+      'connect to the running cluster that this file describes, such as one on machines',
+    )
+    .option('--password <password>', `needed by clients; better: ${PASSWORD_VARIABLE}, or a file`)
+    .option('--password-file <file>', 'a file with the password')
+    .option('--tls-cert <file>', 'use TLS, with this certificate')
+    .option('--tls-key <file>', 'the key of the certificate')
+    .option('--tls-ca <file>', 'clients need a certificate that this authority has signed')
+    .option('--maxmemory <bytes>', 'refuse writes above this, such as 2gb; 0: never', memory, 0)
+    .option('--maxclients <number>', 'connections at a time', integer(1, 2 ** 31 - 1), 10_000)
+    .addHelpText('after', EPILOGUE)
+    .showHelpAfterError('(run with --help for usage)')
+    .exitOverride()
+    .action((flags: Flags) => run(flags));
+}
+
+async function run(flags: Flags): Promise<void> {
+  const store = await Store.start(optionsOf(flags));
+  const places = [
+    ...(store.port === undefined ? [] : flags.bind.map((host) => `${host}:${store.port}`)),
+    ...(flags.unixsocket === undefined ? [] : [flags.unixsocket]),
+  ];
+  process.stderr.write(`tram-store: ready for clients at ${places.join(', ')}\n`);
+  await untilEnded();
+  await store.close();
+}
+
+/** @returns at the first signal. A second one ends the process at once. */
+function untilEnded(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
+  });
+}
+
+function optionsOf(flags: Flags): StoreOptions {
+  const { port, bind, unixsocket, name, attach, config, journal } = flags;
+  if (port === 0 && unixsocket === undefined) {
+    throw new StoreError('there is nothing to listen at', 'Use --port or --unixsocket.');
+  }
+  if (attach !== undefined && (name ?? config) !== undefined) {
+    const hint = 'Use one of --name, --attach and --config.';
+    throw new StoreError('a gateway that attaches starts no cluster, and has one only', hint);
+  }
+  if (name !== undefined && flags.memory !== 'processes') {
+    throw new StoreError('nobody else could reach threads by a name', 'Add --memory processes.');
+  }
+  if (flags.durability !== 'none' && journal === undefined && config === undefined) {
+    const hint = 'Add --journal with a directory on a disk that survives.';
+    throw new StoreError(`--durability ${flags.durability} needs a place for the journals`, hint);
+  }
+  const password = passwordOf(flags);
+  const tls = tlsOf(flags);
+  return {
+    port: port === 0 ? false : port,
+    bind,
+    shards: flags.shards,
+    replicas: flags.replicas,
+    memory: flags.memory,
+    durability: flags.durability,
+    maxmemory: flags.maxmemory,
+    maxclients: flags.maxclients,
+    ...(unixsocket !== undefined && { unixSocket: unixsocket }),
+    ...(name !== undefined && { name }),
+    ...(journal !== undefined && { journal }),
+    ...(attach !== undefined && { attach }),
+    ...(config !== undefined && { config }),
+    ...(password !== undefined && { password }),
+    ...(tls !== undefined && { tls }),
+  };
+}
+
+function passwordOf({ password, passwordFile }: Flags): string | undefined {
+  const given = [password, passwordFile].filter((one) => one !== undefined);
+  if (given.length > 1) {
+    throw new StoreError('there are two passwords', 'Use --password or --password-file, not both.');
+  }
+  // Clients send bytes.
+  const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+  if (passwordFile === undefined) {
+    const text = password ?? process.env[PASSWORD_VARIABLE];
+    return text === undefined || text === '' ? undefined : bytes(text);
+  }
+  const text = read(passwordFile, '--password-file')
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
+  if (text === '') throw new StoreError(`${passwordFile} is empty`, 'Put the password into it.');
+  return bytes(text);
+}
+
+function tlsOf({ tlsCert, tlsKey, tlsCa }: Flags): StoreOptions['tls'] {
+  if (tlsCert === undefined && tlsKey === undefined && tlsCa === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    const hint = 'Use --tls-cert and --tls-key together.';
+    throw new StoreError('TLS needs a certificate and its key', hint);
+  }
+  return {
+    cert: read(tlsCert, '--tls-cert'),
+    key: read(tlsKey, '--tls-key'),
+    ...(tlsCa !== undefined && { ca: read(tlsCa, '--tls-ca') }),
+  };
+}
+
+function read(path: string, option: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const hint = `Check the path that ${option} names, and its permissions.`;
+    throw new StoreError((error as Error).message, hint, { cause: error });
+  }
+}
+
+function integer(from: number, to: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= from && value <= to) return value;
+    throw new InvalidArgumentError(`It has to be an integer from ${from} to ${to}.`);
+  };
+}
+
+function memory(text: string): number {
+  const bytes = parseMemory(text);
+  if (bytes !== undefined) return bytes;
+  throw new InvalidArgumentError('It has to be a number of bytes such as 500mb or 2gb.');
+}
+
+function version(): string {
+  const file = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
