@@ -119,7 +119,7 @@ describe('docs/api.md', () => {
 
 describe('all documents', () => {
   /** Of the environment. */
-  const VARIABLES = ['TRAM_DEBUG', 'TRAM_WARM_UP'];
+  const VARIABLES = ['TRAM_DEBUG', 'TRAM_STORE_PASSWORD', 'TRAM_WARM_UP'];
   const documents = [
     'README.md',
     ...readdirSync(join(projectDirectory, 'docs'))
