@@ -30,9 +30,9 @@ export class Arguments {
     return toNumber(value) ?? this.#wrongType(position, 'number');
   }
 
-  /** Truncated towards zero. */
+  /** Truncated towards zero; NaN is 0. */
   integer(position: number, missing?: number): number {
-    return Math.trunc(this.number(position, missing));
+    return Math.trunc(this.number(position, missing)) || 0;
   }
 
   string(position: number, missing?: string): string {
@@ -79,7 +79,9 @@ export function library(runtime: Runtime, natives: Readonly<Record<string, Nativ
 
 export function toLua(runtime: Runtime, name: string, native: Native): LuaFunction {
   return (...values) => {
+    runtime.enterNative();
     const result = native(new Arguments(runtime, name, values));
+    runtime.leaveNative();
     return Array.isArray(result) ? (result as readonly LuaValue[]) : [result as LuaValue];
   };
 }

@@ -3,11 +3,9 @@
 import { type Arguments, library, type Native } from './arguments.js';
 import { SyntaxProblem } from './lexer.js';
 import { parseInteger, parseNumber } from './numbers.js';
-import { isTrue, type Runtime, toText } from './runtime.js';
+import { isTrue, RESULTS_MAX, type Runtime, STRING_MAX, toText } from './runtime.js';
 import { LuaError, LuaTable, type LuaValue, typeName } from './values.js';
 
-/** What `unpack` can return. */
-const RESULTS_MAX = 8000;
 const READONLY = 'Attempt to modify a readonly table';
 
 function unpack(args: Arguments): readonly LuaValue[] {
@@ -16,7 +14,10 @@ function unpack(args: Arguments): readonly LuaValue[] {
   const to = args.integer(3, table.length);
   if (from > to) return [];
   if (to - from >= RESULTS_MAX) args.runtime.fail('too many results to unpack');
-  return Array.from({ length: to - from + 1 }, (_, i) => table.get(from + i));
+  args.runtime.spend((to - from) >>> 1);
+  const values: LuaValue[] = [];
+  for (let i = from; i <= to; i++) values.push(table.get(i));
+  return values;
 }
 
 function load(args: Arguments, source: string, chunk: string): readonly LuaValue[] {
@@ -35,7 +36,11 @@ function chunkName(name: string): string {
   return `[string "${short}"]`;
 }
 
-const NEXT: Native = (args) => args.table(1).next(args.at(2)) ?? undefined;
+const NEXT: Native = (args) => {
+  const entry = args.table(1).next(args.at(2));
+  args.runtime.spend(LuaTable.skipped >>> 3);
+  return entry;
+};
 
 const BASE: Readonly<Record<string, Native>> = {
   assert: (args) => {
@@ -82,7 +87,7 @@ const BASE: Readonly<Record<string, Native>> = {
     if (table.isReadonly) args.runtime.failPlainly(READONLY);
     const key = args.any(2);
     if (key === undefined || Number.isNaN(key)) args.runtime.fail('table index is nil');
-    table.set(key, args.any(3));
+    args.runtime.setPriced(table, key, args.any(3));
     return table;
   },
   select: (args) => {
@@ -110,7 +115,7 @@ const BASE: Readonly<Record<string, Native>> = {
     const base = args.integer(2, 10);
     if (base === 10) {
       if (typeof value === 'number') return value;
-      return typeof value === 'string' ? parseNumber(value) : undefined;
+      return typeof value === 'string' ? parseNumber(args.string(1)) : undefined;
     }
     if (base < 2 || base > 36) args.fail(2, 'base out of range');
     return parseInteger(args.string(1), base);
@@ -120,7 +125,7 @@ const BASE: Readonly<Record<string, Native>> = {
   unpack,
   xpcall: (args) => {
     const [ok, ...results] = args.runtime.protect(args.at(1), []);
-    return ok === true ? [ok, ...results] : [false, ...args.runtime.call(args.at(2), results[0])];
+    return ok === true ? [ok, ...results] : [false, ...args.runtime.call(args.at(2), [results[0]])];
   },
 };
 
@@ -131,6 +136,7 @@ const TABLE: Readonly<Record<string, Native>> = {
     const from = args.integer(3, 1);
     const to = args.integer(4, table.length);
     const parts: string[] = [];
+    let length = 0;
     for (let i = from; i <= to; i++) {
       const part = toText(table.get(i));
       if (part === undefined) {
@@ -138,13 +144,16 @@ const TABLE: Readonly<Record<string, Native>> = {
         return args.runtime.fail(`invalid value (${type}) at index ${i} in table for 'concat'`);
       }
       parts.push(part);
+      length += part.length + separator.length;
     }
     args.runtime.spend(parts.length);
+    if (length > STRING_MAX) args.runtime.fail('string length overflow');
+    args.runtime.spend(length >>> 4);
     return parts.join(separator);
   },
   foreach: (args) => {
     const f = args.function(2);
-    for (const [key, value] of args.table(1).entries()) {
+    for (const [key, value] of args.runtime.entries(args.table(1))) {
       const [result] = f(key, value);
       if (result !== undefined) return result;
     }
@@ -154,6 +163,7 @@ const TABLE: Readonly<Record<string, Native>> = {
     const table = args.table(1);
     const f = args.function(2);
     for (let i = 1; i <= table.length; i++) {
+      args.runtime.spend(1);
       const [result] = f(i, table.get(i));
       if (result !== undefined) return result;
     }
@@ -174,13 +184,14 @@ const TABLE: Readonly<Record<string, Native>> = {
       table.array.splice(at - 1, 0, args.at(3));
       return [];
     }
+    if (at <= table.length) args.runtime.spend(table.length - at);
     for (let i = table.length; i >= at; i--) table.set(i + 1, table.get(i));
     table.set(at, args.at(3));
     return [];
   },
   maxn: (args) => {
     let most = 0;
-    for (const [key] of args.table(1).entries()) {
+    for (const [key] of args.runtime.entries(args.table(1))) {
       if (typeof key === 'number' && key > most) most = key;
     }
     return most;
@@ -206,6 +217,8 @@ const TABLE: Readonly<Record<string, Native>> = {
       runtime.spend(1);
       return compare === undefined ? runtime.isLess(a, b) : isTrue(compare(a, b)[0]);
     };
+    // JavaScript would move nil to the end, without a comparison.
+    if (table.array.includes(undefined)) isLess(undefined, table.array[0]);
     const sorted = [...table.array].sort((a, b) => (isLess(a, b) ? -1 : isLess(b, a) ? 1 : 0));
     for (let i = 0; i < sorted.length; i++) table.array[i] = sorted[i];
     return [];

@@ -69,15 +69,18 @@ class Compiler extends ExpressionCompiler {
 
   private if(line: number): string {
     let code = '';
-    for (let word = 'if'; ; word = 'else if') {
+    let closing = '';
+    for (;;) {
       const condition = this.expression().code;
       this.expect('then');
-      code += `${word} (is(${condition})) ${this.block()} `;
+      code += `if (is(${condition})) ${this.block()} `;
       if (!this.accept('elseif')) break;
+      code += 'else {';
+      closing += '}';
     }
     if (this.accept('else')) code += `else ${this.block()}`;
     this.close('end', 'if', line);
-    return code;
+    return code + closing;
   }
 
   /** @returns the block, up to its `end` */
@@ -176,8 +179,8 @@ for (; ${by} > 0 ? ${i} <= ${end} : ${i} >= ${end}; ${i} += ${by}) ${body} }`;
 
   private return(): string {
     const isEmpty = this.is(';') || isBlockEnd(this.token);
-    if (isEmpty) return 'return leave(NONE)';
-    return `return leave(${this.array(this.expressionList())})`;
+    if (isEmpty) return 'return leave(NONE, w)';
+    return `return leave(${this.array(this.expressionList())}, w)`;
   }
 
   private assignmentOrCall(): string {

@@ -21,6 +21,10 @@ export interface Compiled {
 const LEVELS_MAX = 200;
 /** How many operators may follow each other. */
 const OPERATORS_MAX = 500;
+/** How deep brackets may be nested in the code of JavaScript, whose parser is recursive. */
+const NESTING_MAX = 600;
+/** How many arguments a call or a function may have, without those of `...`. */
+const ARGUMENTS_MAX = 250;
 
 export interface Expression {
   readonly code: string;
@@ -50,6 +54,11 @@ interface Variable {
 interface FunctionScope {
   readonly isVararg: boolean;
   loops: number;
+  /** How many variables it has. */
+  variables: number;
+  /** How many expressions of lists wait for the others. */
+  pending: number;
+  pendingMost: number;
 }
 
 /** Left and right priority, and the function of the runtime. */
@@ -165,12 +174,13 @@ export abstract class ExpressionCompiler {
   // --- variables -----------------------------------------------------------------------------
 
   protected declare(name: string): string {
-    const code = `${name}$${++this.lastId}`;
+    const code = `${name}${this.temporary()}`;
     this.scopes[this.scopes.length - 1].set(name, { code, level: this.functions.length });
     return code;
   }
 
   protected temporary(): string {
+    this.functions[this.functions.length - 1].variables++;
     return `$${++this.lastId}`;
   }
 
@@ -189,8 +199,14 @@ export abstract class ExpressionCompiler {
   // --- expressions ---------------------------------------------------------------------------
 
   protected expressionList(): Expression[] {
+    const scope = this.functions[this.functions.length - 1];
     const expressions = [this.expression()];
-    while (this.accept(',')) expressions.push(this.expression());
+    while (this.accept(',')) {
+      scope.pendingMost = Math.max(scope.pendingMost, ++scope.pending);
+      expressions.push(this.expression());
+    }
+    scope.pending -= expressions.length - 1;
+    if (expressions.length > ARGUMENTS_MAX) this.fail('function or expression too complex');
     return expressions;
   }
 
@@ -198,7 +214,7 @@ export abstract class ExpressionCompiler {
   protected values(expressions: readonly Expression[]): string {
     return expressions
       .map(({ code, all }, i) =>
-        all !== undefined && i === expressions.length - 1 ? `...${all}` : code,
+        all !== undefined && i === expressions.length - 1 ? `...many(${all})` : code,
       )
       .join(', ');
   }
@@ -300,8 +316,7 @@ export abstract class ExpressionCompiler {
         expression = this.methodCall(expression, this.name(), at);
       } else if (type === 'string' || this.is('(') || this.is('{')) {
         const site = this.site(at, expression.name);
-        const callee = `fn(${expression.code}, ${site})`;
-        expression = called(`${callee}(${this.arguments()})`);
+        expression = this.call(`fn(${expression.code}, ${site})`, this.arguments());
       } else {
         return expression;
       }
@@ -323,24 +338,30 @@ export abstract class ExpressionCompiler {
     const sites = `${this.site(line, object.name)}, ${this.site(line, `method '${method}'`)}`;
     const self = this.temporary();
     const args = this.arguments();
-    const all = args === '' ? self : `${self}, ${args}`;
-    return called(`((${self}) => method(${self}, ${name}, ${sites})(${all}))(${object.code})`);
+    const { all } = this.call(`method(${self}, ${name}, ${sites})`, [{ code: self }, ...args]);
+    return called(`((${self}) => ${all})(${object.code})`);
   }
 
-  protected arguments(): string {
+  protected call(callee: string, args: readonly Expression[]): Expression {
+    const values = this.values(args);
+    const isOpen = args[args.length - 1]?.all !== undefined;
+    return called(isOpen ? `apply(${callee}, [${values}])` : `${callee}(${values})`);
+  }
+
+  protected arguments(): readonly Expression[] {
     const { type, text, line } = this.token;
     if (type === 'string') {
       this.advance();
-      return JSON.stringify(text);
+      return [{ code: JSON.stringify(text) }];
     }
-    if (this.is('{')) return this.table().code;
+    if (this.is('{')) return [this.table()];
     if (!this.is('(')) this.fail('function arguments expected');
     if (line !== this.line) this.fail('ambiguous syntax (function call x new statement)');
     this.advance();
-    if (this.accept(')')) return '';
-    const values = this.values(this.expressionList());
+    if (this.accept(')')) return [];
+    const args = this.expressionList();
     this.close(')', '(', line);
-    return values;
+    return args;
   }
 
   protected table(): Expression {
@@ -385,13 +406,15 @@ export abstract class ExpressionCompiler {
         if (!isVararg) names.push(this.name());
       } while (!isVararg && this.accept(','));
     }
+    if (names.length > ARGUMENTS_MAX) this.fail('function or expression too complex');
     this.expect(')');
     return this.functionBody(names, isVararg, () => this.close('end', 'function', line));
   }
 
   protected functionBody(names: readonly string[], isVararg: boolean, close: () => void): string {
     return this.nested(() => {
-      this.functions.push({ isVararg, loops: 0 });
+      const scope = { isVararg, loops: 0, variables: 0, pending: 0, pendingMost: 0 };
+      this.functions.push(scope);
       this.scopes.push(new Map());
       const variables = names.map((name) => this.declare(name));
       const parameters = [...variables, ...(isVararg ? ['...va'] : [])].join();
@@ -399,9 +422,29 @@ export abstract class ExpressionCompiler {
       this.scopes.pop();
       this.functions.pop();
       close();
-      return `(${parameters}) => { enter(); let t;\n${body}return leave(NONE); }`;
+      const depth = nesting(body);
+      if (depth > NESTING_MAX) {
+        this.lexer.fail('chunk has too many syntax levels', this.token.line);
+      }
+      const slots = scope.variables + 2 * (scope.pendingMost + depth);
+      return `(${parameters}) => { const w = ${slots}; enter(w); let t;\n${body}return leave(NONE, w); }`;
     });
   }
+}
+
+/** How deep brackets are nested in code of JavaScript. Those in strings don't count. */
+function nesting(code: string): number {
+  let depth = 0;
+  let most = 0;
+  for (let i = 0; i < code.length; i++) {
+    const character = code[i];
+    if (character === '"') {
+      for (i++; code[i] !== '"'; i++) if (code[i] === '\\') i++;
+    } else if (character === '(' || character === '[' || character === '{') {
+      most = Math.max(most, ++depth);
+    } else if (character === ')' || character === ']' || character === '}') depth--;
+  }
+  return most;
 }
 
 function called(all: string): Expression {

@@ -2,7 +2,7 @@
 
 import { library } from './arguments.js';
 import { formatG, parseNumber } from './numbers.js';
-import { type Runtime, toText } from './runtime.js';
+import type { Runtime } from './runtime.js';
 import { LuaTable, type LuaValue, Opaque, typeName } from './values.js';
 
 const DEPTH_MAX = 1000;
@@ -25,7 +25,10 @@ class Encoder {
 
   encode(value: LuaValue, depth: number): string {
     this.runtime.spend(1);
-    if (typeof value === 'string') return quoted(value);
+    if (typeof value === 'string') {
+      this.runtime.spendOn(value.length);
+      return quoted(value);
+    }
     if (typeof value === 'number') return this.#number(value);
     if (typeof value === 'boolean') return String(value);
     if (value === undefined || value === NULL) return 'null';
@@ -44,6 +47,7 @@ class Encoder {
     if (depth > DEPTH_MAX) {
       this.runtime.fail(`Cannot serialise, excessive depth (${depth})`);
     }
+    this.runtime.spend(10);
     const length = this.#arrayLength(table);
     if (length > 0) {
       const items: string[] = [];
@@ -51,11 +55,12 @@ class Encoder {
       return `[${items.join()}]`;
     }
     const fields: string[] = [];
-    for (const [key, value] of table.entries()) {
+    for (const [key, value] of this.runtime.entries(table)) {
       const name = typeof key === 'number' ? this.#number(key) : key;
       if (typeof name !== 'string') {
         this.runtime.fail('Cannot serialise table: table key must be a number or string');
       }
+      this.runtime.spendOn(String(name).length);
       fields.push(`${quoted(String(name))}:${this.encode(value, depth)}`);
     }
     return `{${fields.join()}}`;
@@ -65,7 +70,7 @@ class Encoder {
   #arrayLength(table: LuaTable): number {
     let most = 0;
     let count = 0;
-    for (const [key] of table.entries()) {
+    for (const [key] of this.runtime.entries(table)) {
       if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return 0;
       most = Math.max(most, key);
       count++;
@@ -88,8 +93,7 @@ function quoted(text: string): string {
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER =
   /[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:inity)?|[nN][aA][nN])/y;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are not allowed
-const STRING = /"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)"/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PUNCTUATION: Readonly<Record<string, string>> = {
   ...{ '{': 'T_OBJ_BEGIN', '}': 'T_OBJ_END', '[': 'T_ARR_BEGIN', ']': 'T_ARR_END' },
   ...{ ':': 'T_COLON', ',': 'T_COMMA' },
@@ -146,11 +150,10 @@ class Decoder {
       this.#at += word.length;
       return { type, at, value };
     }
-    STRING.lastIndex = at;
-    const string = STRING.exec(text);
-    if (string !== null) {
-      this.#at += string[0].length;
-      return { type: 'T_STRING', at, value: unescaped(string[1]) };
+    const end = text[at] === '"' ? stringEnd(text, at + 1) : undefined;
+    if (end !== undefined) {
+      this.#at = end + 1;
+      return { type: 'T_STRING', at, value: unescaped(text.slice(at + 1, end)) };
     }
     NUMBER.lastIndex = at;
     const number = NUMBER.exec(text)?.[0];
@@ -200,6 +203,20 @@ class Decoder {
   }
 }
 
+/** Without a regular expression, whose stack a long string might fill. @returns where the closing quote is */
+function stringEnd(text: string, from: number): number | undefined {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) return at;
+    if (code < 0x20) return undefined;
+    if (code !== 0x5c) continue;
+    ESCAPE.lastIndex = at;
+    if (!ESCAPE.test(text)) return undefined;
+    at = ESCAPE.lastIndex - 1;
+  }
+  return undefined;
+}
+
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text;
   const pattern =
@@ -214,10 +231,7 @@ function unescaped(text: string): string {
 
 export function jsonLibrary(runtime: Runtime): LuaTable {
   const table = library(runtime, {
-    decode: (args) => {
-      const text = toText(args.at(1));
-      return new Decoder(runtime, text ?? args.string(1)).decode();
-    },
+    decode: (args) => new Decoder(runtime, args.string(1)).decode(),
     encode: (args) => {
       if (args.count !== 1) args.fail(1, 'expected 1 argument');
       return new Encoder(runtime, runtime.jsonPrecision).encode(args.at(1), 0);

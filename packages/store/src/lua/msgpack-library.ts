@@ -1,11 +1,13 @@
 /** The library `cmsgpack`. */
 
 import { type Arguments, library } from './arguments.js';
-import type { Runtime } from './runtime.js';
+import { RESULTS_MAX, type Runtime } from './runtime.js';
 import { LuaTable, type LuaValue } from './values.js';
 
 /** Deeper tables become nil. */
 const DEPTH_MAX = 16;
+/** How deep what is unpacked may be. */
+const NESTING_MAX = 200;
 
 function bytes(size: number, write: (buffer: Buffer) => void): string {
   const buffer = Buffer.alloc(size);
@@ -14,6 +16,8 @@ function bytes(size: number, write: (buffer: Buffer) => void): string {
 }
 
 function packNumber(value: number): string {
+  // The bits of NaN are not the same everywhere.
+  if (Number.isNaN(value)) return '\xcb\xff\xf8\0\0\0\0\0\0';
   if (!Number.isInteger(value) || Math.abs(value) >= 2 ** 63) {
     if (Math.fround(value) === value) return `\xca${bytes(4, (b) => b.writeFloatBE(value))}`;
     return `\xcb${bytes(8, (b) => b.writeDoubleBE(value))}`;
@@ -46,10 +50,10 @@ function header(
   return String.fromCharCode(code32) + bytes(4, (b) => b.writeUInt32BE(count));
 }
 
-function isArray(table: LuaTable): boolean {
+function isArray(entries: readonly (readonly [LuaValue, LuaValue])[]): boolean {
   let count = 0;
   let most = 0;
-  for (const [key] of table.entries()) {
+  for (const [key] of entries) {
     if (typeof key !== 'number' || key < 1 || !Number.isInteger(key)) return false;
     most = Math.max(most, key);
     count++;
@@ -60,13 +64,15 @@ function isArray(table: LuaTable): boolean {
 function pack(runtime: Runtime, value: LuaValue, depth: number): string {
   runtime.spend(1);
   if (typeof value === 'string') {
+    runtime.spendOn(value.length);
     return header(value.length, [0xa0, 32, 0xd9, 0xda, 0xdb]) + value;
   }
   if (typeof value === 'number') return packNumber(value);
   if (typeof value === 'boolean') return value ? '\xc3' : '\xc2';
   if (!(value instanceof LuaTable) || depth === DEPTH_MAX) return '\xc0';
-  const entries = [...value.entries()];
-  const parts = isArray(value)
+  runtime.spend(10);
+  const entries = [...runtime.entries(value)];
+  const parts = isArray(entries)
     ? [
         header(entries.length, [0x90, 16, 0, 0xdc, 0xdd]),
         ...entries.map(([, item]) => pack(runtime, item, depth + 1)),
@@ -80,6 +86,7 @@ function pack(runtime: Runtime, value: LuaValue, depth: number): string {
 
 class Unpacker {
   readonly #buffer: Buffer;
+  #nesting = 0;
 
   constructor(
     private readonly runtime: Runtime,
@@ -108,6 +115,14 @@ class Unpacker {
     const code = this.#take(1)[0];
     if (code <= 0x7f) return code;
     if (code >= 0xe0) return code - 256;
+    if (++this.#nesting > NESTING_MAX)
+      this.runtime.fail('Too many nested data structures in input.');
+    const value = this.#value(code);
+    this.#nesting--;
+    return value;
+  }
+
+  #value(code: number): LuaValue {
     if (code <= 0x8f) return this.#map(code & 15);
     if (code <= 0x9f) return this.#array(code & 15);
     if (code <= 0xbf) return this.#take(code & 31).toString('latin1');
@@ -191,7 +206,10 @@ function unpackSome(args: Arguments, limit: number, from: number): readonly LuaV
   }
   const unpacker = new Unpacker(args.runtime, text, from);
   const values: LuaValue[] = [];
-  while (!unpacker.isAtEnd && (limit === 0 || values.length < limit)) values.push(unpacker.next());
+  while (!unpacker.isAtEnd && (limit === 0 || values.length < limit)) {
+    if (values.length >= RESULTS_MAX) args.runtime.fail('too many results to unpack');
+    values.push(unpacker.next());
+  }
   return limit === 0 ? values : [unpacker.isAtEnd ? -1 : unpacker.at, ...values];
 }
 

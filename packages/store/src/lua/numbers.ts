@@ -11,7 +11,8 @@ export function formatG(value: number, precision: number, keepsZeros = false): s
   const trim = (text: string): string =>
     keepsZeros || !text.includes('.') ? text : text.replace(/\.?0+$/, '');
   if (e < -4 || e >= digits) return `${trim(mantissa)}e${exponentText(e)}`;
-  return trim(value.toFixed(Math.max(0, digits - 1 - e)));
+  // More digits than `toFixed` knows would be zeros, which no double has so far behind its first digit.
+  return trim(value.toFixed(Math.min(100, Math.max(0, digits - 1 - e))));
 }
 
 /** As `%.<precision>e`. */
@@ -63,13 +64,19 @@ export function numberToString(value: number): string {
   return formatG(value, 14);
 }
 
-const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
+// In one way only: otherwise a long text that is no number would take quadratic time.
+const DECIMAL = /^[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/;
 const HEXADECIMAL = /^([-+]?)0[xX]([0-9a-fA-F]+)$/;
+const SPACES = ' \t\n\v\f\r';
 const WORD = /^([-+]?)(inf|infinity|nan)$/i;
 
 /** @returns undefined if it is not a number */
 export function parseNumber(text: string): number | undefined {
-  const trimmed = text.replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, '');
+  let from = 0;
+  let to = text.length;
+  while (from < to && SPACES.includes(text[from])) from++;
+  while (to > from && SPACES.includes(text[to - 1])) to--;
+  const trimmed = text.slice(from, to);
   if (DECIMAL.test(trimmed)) return Number(trimmed);
   const hexadecimal = HEXADECIMAL.exec(trimmed);
   if (hexadecimal !== null) {

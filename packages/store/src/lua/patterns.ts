@@ -104,6 +104,7 @@ export class Matcher {
       }
       if (c === '%' && /[0-9]/.test(pattern[p + 1] ?? '')) {
         const captured = this.#backReference(pattern[p + 1]);
+        this.runtime.spendOn(captured.length);
         if (!text.startsWith(captured, at)) return undefined;
         at += captured.length;
         p += 2;
@@ -204,6 +205,7 @@ export class Matcher {
       if (p >= pattern.length) this.runtime.fail("malformed pattern (missing ']')");
       if (pattern[p++] === '%') p++;
     } while (pattern[p] !== ']' || p >= pattern.length);
+    if (p - from > 64) this.runtime.spend((p - from) >> 4);
     return p + 1;
   }
 
@@ -213,7 +215,10 @@ export class Matcher {
     const c = this.pattern[p];
     if (c === '.') return true;
     if (c === '%') return inClass(character, this.pattern[p + 1]);
-    if (c === '[') return this.#inSet(character, p, end - 1);
+    if (c === '[') {
+      if (end - p > 64) this.runtime.spend((end - p) >> 4);
+      return this.#inSet(character, p, end - 1);
+    }
     return c === character;
   }
 

@@ -2,6 +2,7 @@
 
 import { compile } from './compiler.js';
 import type { Site } from './expressions.js';
+import { SyntaxProblem } from './lexer.js';
 import { numberToString, parseNumber } from './numbers.js';
 import {
   Exhausted,
@@ -14,11 +15,25 @@ import {
 
 /** How deep functions may call each other. It is the same at all replicas, and less than their stacks allow. */
 const CALLS_MAX = 1000;
+/** How deep functions of the libraries may call each other, directly or through functions of the script. */
+const NATIVES_MAX = 200;
+/**
+ * How many words of the stack they may take, as the compiler estimates them. Where the stack of JavaScript ends depends on the thread
+ * and on what is optimised, so a script must never get there: replicas would differ.
+ */
+const STACK_MAX = 60_000;
+/** What a call takes, besides the variables of the function. */
+const WORDS_PER_CALL = 30;
+const WORDS_PER_NATIVE = 100;
 /** To catch an error takes as long as so many rounds of a loop. */
 const STEPS_PER_CATCH = 100;
 /** And a table takes as much memory as so many rounds would be worth. */
 const STEPS_PER_TABLE = 30;
-const STRING_MAX = 512 * 1024 * 1024;
+const STEPS_PER_SLOT = 8;
+/** What JavaScript allows. */
+export const STRING_MAX = 2 ** 29 - 24;
+/** How many values a function of the libraries may return. */
+export const RESULTS_MAX = 8000;
 const JSON_PRECISION = 14;
 const NONE: readonly LuaValue[] = [];
 const NOWHERE: Site = { chunk: '?', line: 0 };
@@ -34,12 +49,15 @@ class Field {
 interface State {
   /** How many rounds of loops and calls are left. */
   fuel: number;
+  /** How many words of the stack are in use. */
+  stack: number;
 }
 
 export class Runtime {
-  readonly #state: State = { fuel: 0 };
+  readonly #state: State = { fuel: 0, stack: 0 };
   readonly #calls: Site[] = [];
   #depth = 0;
+  #natives = 0;
   /** Where a function was called last. */
   #site = NOWHERE;
   /** What all strings have: `("x"):len()`. */
@@ -53,14 +71,22 @@ export class Runtime {
   load(source: string, chunk: string): LuaFunction {
     const { code, sites } = compile(source, chunk);
     const names = Object.keys(this.#operations).join(', ');
-    const make = new Function('R', 'L', `'use strict'; const { ${names} } = R; return ${code};`);
-    return make(this.#operations, sites) as LuaFunction;
+    const body = `'use strict'; const { ${names} } = R; return ${code};`;
+    try {
+      return new Function('R', 'L', body)(this.#operations, sites) as LuaFunction;
+    } catch (error) {
+      // Some limit of JavaScript, such as the number of variables.
+      if (error instanceof SyntaxError) throw new SyntaxProblem(`${chunk}: chunk is too complex`);
+      throw error;
+    }
   }
 
   /** Runs a function from outside. @param steps  how many rounds of loops and calls it may take */
   start(steps: number, f: LuaFunction, args: readonly LuaValue[]): readonly LuaValue[] {
     this.#state.fuel = steps;
     this.#depth = 0;
+    this.#natives = 0;
+    this.#state.stack = 0;
     this.#site = NOWHERE;
     this.jsonPrecision = JSON_PRECISION;
     return f(...args);
@@ -69,7 +95,60 @@ export class Runtime {
   /** For functions that take long. */
   spend(steps: number): void {
     this.#state.fuel -= steps;
-    if (this.#state.fuel < 0) throw new Exhausted(this.#site.line);
+    // Not a number is not enough either.
+    if (!(this.#state.fuel >= 0)) throw new Exhausted(this.#site.line);
+  }
+
+  /** For functions that read or make a long string. */
+  spendOn(length: number): void {
+    if (length > 64) this.spend(length >>> 6);
+  }
+
+  /** The entries for their price. */
+  *entries(table: LuaTable): Iterable<readonly [LuaValue, LuaValue]> {
+    for (let entry = table.next(undefined); ; entry = table.next(entry[0])) {
+      this.spend(1 + (LuaTable.skipped >>> 3));
+      if (entry === undefined) return;
+      yield entry;
+    }
+  }
+
+  /** Sets a field for its price. @param key  neither nil nor NaN */
+  setPriced(table: LuaTable, key: LuaValue, value: LuaValue): void {
+    // To be a key, a string that was put together is copied, and stays.
+    if (typeof key === 'string' && key.length > 64) this.spend(key.length >>> 3);
+    if (table.set(key, value)) this.#state.fuel -= STEPS_PER_SLOT;
+  }
+
+  /** Each function of the libraries counts, so that none calls itself until the stack of JavaScript is full. */
+  enterNative(): void {
+    this.spend(1);
+    if (++this.#natives > NATIVES_MAX) this.fail('C stack overflow');
+    this.#push(WORDS_PER_NATIVE);
+  }
+
+  leaveNative(): void {
+    this.#natives--;
+    this.#state.stack -= WORDS_PER_NATIVE;
+  }
+
+  #push(words: number): void {
+    this.#state.stack += words;
+    if (this.#state.stack > STACK_MAX) this.#overflow();
+  }
+
+  #overflow(): never {
+    // An error takes its time to pass so many calls.
+    this.#state.fuel -= CALLS_MAX * STEPS_PER_CATCH;
+    return this.fail('stack overflow');
+  }
+
+  /** Calls with arguments that may be many. They are on the stack while the function runs. */
+  #apply(f: LuaFunction, args: readonly LuaValue[]): readonly LuaValue[] {
+    this.#push(args.length);
+    const results = f(...args);
+    this.#state.stack -= args.length;
+    return results;
   }
 
   get line(): number {
@@ -102,11 +181,11 @@ export class Runtime {
   }
 
   /** Calls a function from one that is not written in Lua, and so has no lines. */
-  call(f: LuaValue, ...args: LuaValue[]): readonly LuaValue[] {
+  call(f: LuaValue, args: readonly LuaValue[]): readonly LuaValue[] {
     const site = this.#site;
     const callable = this.callable(f, site);
     this.#site = NOWHERE;
-    const results = callable(...args);
+    const results = this.#apply(callable, args);
     this.#site = site;
     return results;
   }
@@ -115,14 +194,19 @@ export class Runtime {
   protect(f: LuaValue, args: readonly LuaValue[]): readonly LuaValue[] {
     this.spend(STEPS_PER_CATCH);
     const depth = this.#depth;
+    const natives = this.#natives;
+    const { stack } = this.#state;
     const site = this.#site;
     try {
-      return [true, ...this.call(f, ...args)];
+      return [true, ...this.call(f, args)];
     } catch (error) {
       this.#depth = depth;
+      this.#natives = natives;
+      this.#state.stack = stack;
       this.#site = site;
       if (error instanceof LuaError) return [false, error.value];
-      if (error instanceof RangeError) return [false, 'stack overflow'];
+      // A string or a table is larger than JavaScript allows.
+      if (error instanceof RangeError) return [false, 'not enough memory'];
       throw error;
     }
   }
@@ -133,7 +217,7 @@ export class Runtime {
     if (typeof handler !== 'function') {
       this.#failAt(site, `attempt to call ${described(f, site.first)}`);
     }
-    return (...args) => handler(f, ...args);
+    return (...args) => this.#apply(handler, [f, ...args]);
   }
 
   metatableOf(value: LuaValue): LuaTable | undefined {
@@ -189,7 +273,7 @@ export class Runtime {
     if (key === undefined) this.#failAt(site, 'table index is nil');
     if (Number.isNaN(key)) this.#failAt(site, 'table index is NaN');
     this.#state.fuel--;
-    table.set(key, value);
+    this.setPriced(table, key, value);
   }
 
   arithmetic(
@@ -199,6 +283,8 @@ export class Runtime {
     site: Site,
     compute: (a: number, b: number) => number,
   ): LuaValue {
+    if (typeof a === 'string') this.spendOn(a.length);
+    if (typeof b === 'string') this.spendOn(b.length);
     const x = toNumber(a);
     const y = toNumber(b);
     if (x !== undefined && y !== undefined) return compute(x, y);
@@ -212,7 +298,10 @@ export class Runtime {
     const x = toText(a);
     const y = toText(b);
     if (x !== undefined && y !== undefined) {
-      if (x.length + y.length > STRING_MAX) this.#failAt(site, 'string length overflow');
+      const length = x.length + y.length;
+      if (length > STRING_MAX) this.#failAt(site, 'string length overflow');
+      // It is copied later, if at all.
+      this.#state.fuel -= length >>> 10;
       return x + y;
     }
     const handler = this.metamethod(a, '__concat') ?? this.metamethod(b, '__concat');
@@ -222,11 +311,14 @@ export class Runtime {
   }
 
   equal(a: LuaValue, b: LuaValue): boolean {
+    if (typeof a === 'string' && typeof b === 'string' && a.length === b.length) {
+      this.spendOn(a.length);
+    }
     if (a === b) return true;
     if (!(a instanceof LuaTable && b instanceof LuaTable)) return false;
     const handler = a.metatable?.get('__eq');
     if (handler === undefined || handler !== b.metatable?.get('__eq')) return false;
-    return isTrue(this.call(handler, a, b)[0]);
+    return isTrue(this.call(handler, [a, b])[0]);
   }
 
   /** @param name  of the metamethod */
@@ -238,15 +330,18 @@ export class Runtime {
     compare: (a: number | string, b: number | string) => boolean,
   ): boolean {
     if (typeof a === 'number' && typeof b === 'number') return compare(a, b);
-    if (typeof a === 'string' && typeof b === 'string') return compare(a, b);
+    if (typeof a === 'string' && typeof b === 'string') {
+      this.spendOn(Math.min(a.length, b.length));
+      return compare(a, b);
+    }
     const handler = this.metamethod(a, name);
     if (handler !== undefined && handler === this.metamethod(b, name)) {
-      return isTrue(this.call(handler, a, b)[0]);
+      return isTrue(this.call(handler, [a, b])[0]);
     }
     // Without "less or equal", Lua takes "not greater".
     const less = name === '__le' ? this.metamethod(a, '__lt') : undefined;
     if (less !== undefined && less === this.metamethod(b, '__lt')) {
-      return !isTrue(this.call(less, b, a)[0]);
+      return !isTrue(this.call(less, [b, a])[0]);
     }
     const [x, y] = [typeName(a), typeName(b)];
     return this.#failAt(
@@ -263,7 +358,7 @@ export class Runtime {
   tostring(value: LuaValue): string {
     const handler = this.metamethod(value, '__tostring');
     if (handler !== undefined) {
-      const text = this.call(handler, value)[0];
+      const text = this.call(handler, [value])[0];
       return toText(text) ?? this.fail("'tostring' must return a string to 'print'");
     }
     const text = toText(value);
@@ -358,17 +453,21 @@ export class Runtime {
           const what = ['initial value', 'limit', 'step'][i];
           return toNumber(value) ?? this.#failAt(site, `'for' ${what} must be a number`);
         }),
-      enter: (): void => {
+      /** Values that are copied. */
+      many: (values: readonly LuaValue[]): readonly LuaValue[] => {
+        state.fuel -= values.length >>> 1;
+        return values;
+      },
+      apply: (f: LuaFunction, args: readonly LuaValue[]) => this.#apply(f, args),
+      enter: (words: number): void => {
         this.#calls[this.#depth] = this.#site;
-        if (++this.#depth > CALLS_MAX) {
-          // An error takes its time to pass so many calls.
-          state.fuel -= CALLS_MAX * STEPS_PER_CATCH;
-          this.#failAt(this.#site, 'stack overflow');
-        }
+        state.stack += WORDS_PER_CALL + words;
+        if (++this.#depth > CALLS_MAX || state.stack > STACK_MAX) this.#overflow();
         if (--state.fuel < 0) throw new Exhausted(this.#site.line);
       },
-      leave: (values: readonly LuaValue[]): readonly LuaValue[] => {
+      leave: (values: readonly LuaValue[], words: number): readonly LuaValue[] => {
         this.#depth--;
+        state.stack -= WORDS_PER_CALL + words;
         return values;
       },
       exhausted: (site: Site): never => {

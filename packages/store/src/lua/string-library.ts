@@ -3,10 +3,9 @@
 import { type Arguments, type Native, toLua } from './arguments.js';
 import { formatE, formatF, formatG } from './numbers.js';
 import { Matcher } from './patterns.js';
-import { isTrue, type Runtime, toText } from './runtime.js';
+import { isTrue, RESULTS_MAX, type Runtime, STRING_MAX, toText } from './runtime.js';
 import { LuaTable, type LuaValue } from './values.js';
 
-const STRING_MAX = 512 * 1024 * 1024;
 const SPECIAL = /[$^*+?.([%-]/;
 const DIRECTIVE = /%([-+ #0]*)(\d*)(?:\.(\d*))?(.?)/gs;
 
@@ -21,6 +20,8 @@ function find(args: Arguments, isFind: boolean): LuaValue | readonly LuaValue[] 
   const start = Math.max(1, position(args.integer(3, 1), text.length)) - 1;
   if (start > text.length) return undefined;
   if (isFind && (isTrue(args.at(4)) || !SPECIAL.test(pattern))) {
+    // The worst case: almost all of the pattern is found everywhere.
+    args.runtime.spend(Math.floor((text.length * pattern.length) / 1024));
     const found = text.indexOf(pattern, start);
     return found < 0 ? undefined : [found + 1, found + pattern.length];
   }
@@ -92,6 +93,7 @@ function replaced(
 ): string {
   const template = toText(replacement);
   if (template !== undefined) {
+    runtime.spendOn(template.length);
     return template.replace(/%(.?)/gs, (_, digit: string) => {
       if (!/[0-9]/.test(digit)) return digit;
       return toText(matcher.capture(Number(digit), start, end))!;
@@ -103,9 +105,11 @@ function replaced(
           chunk: '',
           line: runtime.line,
         })
-      : runtime.call(replacement, ...matcher.captures(start, end, true))[0];
+      : runtime.call(replacement, matcher.captures(start, end, true))[0];
   if (!isTrue(value)) return text.slice(start, end);
-  return toText(value) ?? runtime.fail(`invalid replacement value (a ${typeof value})`);
+  const result = toText(value);
+  if (result !== undefined) runtime.spendOn(result.length);
+  return result ?? runtime.fail(`invalid replacement value (a ${typeof value})`);
 }
 
 function format(args: Arguments): string {
@@ -136,7 +140,7 @@ function formatOne(
   precision: number | undefined,
   directive: string,
 ): string {
-  if (kind === 's') return stringArgument(args, at).slice(0, precision);
+  if (kind === 's') return args.string(at).slice(0, precision);
   if (kind === 'q') return quoted(args.string(at));
   if (kind === 'c') return String.fromCharCode(args.integer(at) & 255);
   const signed = (text: string): string => {
@@ -168,10 +172,6 @@ function formatOne(
   return kind === kind.toLowerCase() ? text : text.toUpperCase();
 }
 
-function stringArgument(args: Arguments, at: number): string {
-  return typeof args.at(at) === 'string' ? (args.at(at) as string) : args.string(at);
-}
-
 /** As a cast of C: what does not fit becomes the least integer. */
 function toInt64(value: number): bigint {
   if (!(Math.abs(value) < 2 ** 63)) return -(2n ** 63n);
@@ -190,6 +190,7 @@ const NATIVES: Readonly<Record<string, Native>> = {
     const text = args.string(1);
     const from = position(args.integer(2, 1), text.length);
     const to = position(args.integer(3, from), text.length);
+    if (Math.min(to, text.length) - from >= RESULTS_MAX) args.runtime.fail('string slice too long');
     const bytes: number[] = [];
     for (let i = Math.max(1, from); i <= Math.min(to, text.length); i++) {
       bytes.push(text.charCodeAt(i - 1));
@@ -215,8 +216,9 @@ const NATIVES: Readonly<Record<string, Native>> = {
   rep: (args) => {
     const text = args.string(1);
     const count = Math.max(0, args.integer(2));
+    if (text === '') return '';
     if (text.length * count > STRING_MAX) args.runtime.fail('resulting string too large');
-    args.runtime.spend(Math.ceil((text.length * count) / 100));
+    args.runtime.spend((text.length * count) >>> 4);
     return text.repeat(count);
   },
   reverse: (args) => Buffer.from(args.string(1), 'latin1').reverse().toString('latin1'),

@@ -1,7 +1,7 @@
 /** The library `struct`: values as C lays them out. */
 
 import { type Arguments, library } from './arguments.js';
-import type { Runtime } from './runtime.js';
+import { RESULTS_MAX, type Runtime } from './runtime.js';
 import type { LuaTable, LuaValue } from './values.js';
 
 const INTEGER_SIZES: Readonly<Record<string, number>> = { b: 1, h: 2, l: 8, t: 8, i: 4 };
@@ -85,7 +85,9 @@ function packInteger(value: number, { size, isLittle }: Item): string {
 
 function packFloat(value: number, { size, isLittle }: Item): string {
   const buffer = Buffer.alloc(size);
-  if (size === 4) buffer.writeFloatLE(value);
+  // The bits of NaN are not the same everywhere.
+  if (Number.isNaN(value)) buffer.set(size === 4 ? [0xc0, 0xff] : [0xf8, 0xff], size - 2);
+  else if (size === 4) buffer.writeFloatLE(value);
   else buffer.writeDoubleLE(value);
   if (!isLittle) buffer.reverse();
   return buffer.toString('latin1');
@@ -96,6 +98,7 @@ function pack(args: Arguments): string {
   let result = '';
   let position = 1;
   for (let item = format.next(0); item !== undefined; item = format.next(result.length)) {
+    args.runtime.spend(1);
     result += '\0'.repeat(item.padding);
     if (item.option === 'x') result += '\0';
     else if (item.option === 's') result += `${args.string(++position)}\0`;
@@ -131,11 +134,14 @@ function unpack(args: Arguments): readonly LuaValue[] {
   if (at < 0) args.fail(3, 'offset must be 1 or greater');
   const values: LuaValue[] = [];
   for (let item = format.next(at); item !== undefined; item = format.next(at)) {
+    runtime.spend(1);
+    if (values.length >= RESULTS_MAX) runtime.fail('too many results to unpack');
     at += item.padding;
     let { size } = item;
     if (item.option === 'c' && size === 0) {
       const length = values.pop();
       if (typeof length !== 'number') return runtime.fail("format 'c0' needs a previous size");
+      if (!Number.isInteger(length) || length < 0) args.fail(2, 'data string too short');
       size = length;
     }
     if (item.option === 's') {
@@ -158,6 +164,7 @@ function size(args: Arguments): number {
   const format = new Format(args, args.string(1));
   let total = 0;
   for (let item = format.next(0); item !== undefined; item = format.next(total)) {
+    args.runtime.spend(1);
     if (item.option === 's') args.fail(1, 'variable-size format in struct.size');
     if (item.option === 'c' && item.size === 0) {
       args.fail(1, 'variable-length format in struct.size');

@@ -30,6 +30,8 @@ export class Exhausted {
  * next new key needs room, so that fields may be cleared while the table is traversed.
  */
 export class LuaTable {
+  /** How many empty elements and slots the last call of `next` has passed. */
+  static skipped = 0;
   metatable: LuaTable | undefined;
   isReadonly = false;
   readonly array: LuaValue[] = [];
@@ -60,23 +62,23 @@ export class LuaTable {
     return slot === undefined ? undefined : this.#values[slot];
   }
 
-  /** @param key  neither nil nor NaN */
-  set(key: LuaValue, value: LuaValue): void {
+  /** @param key  neither nil nor NaN. @returns whether it has taken a new slot */
+  set(key: LuaValue, value: LuaValue): boolean {
     const { array } = this;
     if (typeof key === 'number' && key >= 1 && key <= array.length + 1 && Number.isInteger(key)) {
       if (key <= array.length) {
         array[key - 1] = value;
         if (value === undefined && key === array.length) this.#trim();
-        return;
+        return false;
       }
       if (value !== undefined) {
         array.push(value);
         this.#remove(key);
         this.#fetchElements();
-        return;
+        return false;
       }
     }
-    this.#setSlot(key, value);
+    return this.#setSlot(key, value);
   }
 
   /** A border: the element is there, and the next one is not. */
@@ -96,11 +98,20 @@ export class LuaTable {
       // An element of the array that was cleared while the table is traversed may be gone.
       slot = (this.#slots?.get(key) ?? -1) + 1;
     }
-    for (; at < array.length; at++) if (array[at] !== undefined) return [at + 1, array[at]];
+    const first = at;
+    for (; at < array.length; at++) {
+      if (array[at] === undefined) continue;
+      LuaTable.skipped = at - first;
+      return [at + 1, array[at]];
+    }
+    const firstSlot = slot;
     for (; slot < this.#keys.length; slot++) {
       const value = this.#values[slot];
-      if (value !== undefined) return [this.#keys[slot], value];
+      if (value === undefined) continue;
+      LuaTable.skipped = at - first + slot - firstSlot;
+      return [this.#keys[slot], value];
     }
+    LuaTable.skipped = at - first + slot - firstSlot;
     return undefined;
   }
 
@@ -110,21 +121,22 @@ export class LuaTable {
     }
   }
 
-  #setSlot(key: LuaValue, value: LuaValue): void {
+  #setSlot(key: LuaValue, value: LuaValue): boolean {
     this.#slots ??= new Map();
     const slot = this.#slots.get(key);
     if (slot !== undefined) {
       if (value === undefined && this.#values[slot] !== undefined) this.#used--;
       else if (value !== undefined && this.#values[slot] === undefined) this.#used++;
       this.#values[slot] = value;
-      return;
+      return false;
     }
-    if (value === undefined) return;
+    if (value === undefined) return false;
     if (this.#keys.length > 8 && this.#used < this.#keys.length / 2) this.#compact();
     this.#slots.set(key, this.#keys.length);
     this.#keys.push(key);
     this.#values.push(value);
     this.#used++;
+    return true;
   }
 
   #remove(key: LuaValue): void {

@@ -62,8 +62,17 @@ export function toLuaValue(reply: Reply, protocol: Protocol): LuaValue {
   return list(reply instanceof Push ? reply.items : reply);
 }
 
-/** @param protocol  that of the script */
-export function toReply(value: LuaValue, protocol: Protocol, depth = 0): Reply {
+/** What a part of a reply counts for, so that a table that is in many places does not become an endless reply. */
+const STEPS_PER_PART = 10;
+
+/** @param protocol  that of the script. @param spend  counts steps */
+export function toReply(
+  value: LuaValue,
+  protocol: Protocol,
+  spend: (steps: number) => void,
+  depth = 0,
+): Reply {
+  spend(STEPS_PER_PART + (typeof value === 'string' ? value.length >>> 5 : 0));
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return toInteger(value);
   if (typeof value === 'boolean') {
@@ -72,10 +81,16 @@ export function toReply(value: LuaValue, protocol: Protocol, depth = 0): Reply {
   }
   if (!(value instanceof LuaTable)) return null;
   if (depth > DEPTH_MAX) return new ErrorReply('ERR reached lua stack limit');
-  return tableToReply(value, protocol, depth + 1);
+  return tableToReply(value, protocol, spend, depth + 1);
 }
 
-function tableToReply(table: LuaTable, protocol: Protocol, depth: number): Reply {
+function tableToReply(
+  table: LuaTable,
+  protocol: Protocol,
+  spend: (steps: number) => void,
+  depth: number,
+): Reply {
+  const convert = (value: LuaValue): Reply => toReply(value, protocol, spend, depth);
   const error = table.get('err');
   if (typeof error === 'string') return new ErrorReply(oneLine(error));
   const status = table.get('ok');
@@ -84,16 +99,11 @@ function tableToReply(table: LuaTable, protocol: Protocol, depth: number): Reply
   if (typeof double === 'number') return new Double(double);
   const map = table.get('map');
   if (map instanceof LuaTable) {
-    return new MapReply(
-      [...map.entries()].map(([key, item]) => [
-        toReply(key, protocol, depth),
-        toReply(item, protocol, depth),
-      ]),
-    );
+    return new MapReply([...map.entries()].map(([key, item]) => [convert(key), convert(item)]));
   }
   const set = table.get('set');
   if (set instanceof LuaTable) {
-    return new SetReply([...set.entries()].map(([key]) => toReply(key, protocol, depth)));
+    return new SetReply([...set.entries()].map(([key]) => convert(key)));
   }
   const verbatim = table.get('verbatim_string');
   if (verbatim instanceof LuaTable && typeof verbatim.get('string') === 'string') {
@@ -101,7 +111,7 @@ function tableToReply(table: LuaTable, protocol: Protocol, depth: number): Reply
   }
   const items: Reply[] = [];
   for (let i = 1; table.get(i) !== undefined; i++) {
-    items.push(toReply(table.get(i), protocol, depth));
+    items.push(convert(table.get(i)));
   }
   return items;
 }

@@ -139,7 +139,8 @@ export class Interpreter {
     this.#protocol = 2;
     this.#seed = undefined;
     try {
-      return toReply(call()[0], this.#protocol);
+      const [value] = call();
+      return toReply(value, this.#protocol, (steps) => this.#runtime.spend(steps));
     } catch (error) {
       if (error instanceof Beyond) return new ErrorReply(`BEYOND ${error.message}`);
       const { text, line } = this.#describe(error);
@@ -154,7 +155,7 @@ export class Interpreter {
     if (error instanceof Exhausted) {
       return { text: 'ERR Script was stopped because it took too long', line: error.line };
     }
-    if (error instanceof RangeError) return { text: 'ERR stack overflow', line: 0 };
+    if (error instanceof RangeError) return { text: 'ERR not enough memory', line: 0 };
     if (!(error instanceof LuaError)) throw error;
     const { value, line } = error;
     if (value instanceof LuaTable) {
