@@ -148,7 +148,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'old-position': {
     title:
       'a new leader looks for the entries that wait for its gate where an earlier leadership stopped',
-    caughtBy: { seed: 681, as: 'property', options: STRICT },
+    caughtBy: { seed: 3, as: 'property', options: { ...STRICT, replicas: 3 } },
     edits: [
       {
         file: GATE,
