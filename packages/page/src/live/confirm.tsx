@@ -1,6 +1,6 @@
 /** What an operator may do with a host or a replica. Each action is confirmed in a dialog, which tells how it ended. */
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ControlRequest } from 'tram-multicast/internal/page/wire.js';
 import { ask } from './link.js';
 
@@ -40,13 +40,18 @@ function close(): void {
 export function ConfirmDialog() {
   const dialog = useRef<HTMLDialogElement>(null);
   const action = current.value;
-  useEffect(() => {
+  // At once: who presses two keys in a row is faster than the next frame.
+  useLayoutEffect(() => {
     if (action === undefined) dialog.current?.close();
     else if (dialog.current?.open === false) dialog.current.showModal();
   }, [action]);
+  // The browser tells later that the dialog was closed. By then the next one may be open.
+  const closed = (): void => {
+    if (dialog.current?.open === false) close();
+  };
   const { kind } = step.value;
   return (
-    <dialog ref={dialog} aria-labelledby="confirm-title" onClose={close}>
+    <dialog ref={dialog} aria-labelledby="confirm-title" onCancel={close} onClose={closed}>
       {action === undefined ? null : (
         <>
           <h2 id="confirm-title">{action.title}?</h2>
