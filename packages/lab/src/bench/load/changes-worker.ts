@@ -1,6 +1,6 @@
 /**
  * Clients under leader changes, in a process of their own, started by `changes.ts`. They record when each message was sent and
- * answered, and report on the given spans of time.
+ * answered. They are told each span of time when it is over, and report on all of them at the end.
  */
 import { endWithParent } from './end-with-parent.js';
 import { Load, type LoadOptions } from './load.js';
@@ -35,7 +35,8 @@ export interface ChangesReport {
 }
 
 const SLICE_US = 2000;
-const MESSAGES_MAX = 1 << 22;
+/** So many messages are kept from one change to the next. */
+const MESSAGES_MAX = 1 << 23;
 
 endWithParent();
 process.once('message', async (job: ChangesJob) => {
@@ -59,28 +60,38 @@ process.once('message', async (job: ChangesJob) => {
   };
   slice();
   process.send!('started');
-  process.once('message', (spans: Span[]) => {
+  const spans: Span[] = [];
+  const delays: number[][] = [];
+  const gaps: number[] = [];
+  let scanned = 0;
+  const scan = (): void => {
+    if (count - scanned >= MESSAGES_MAX) {
+      throw new Error(
+        `a change took so long that more than ${MESSAGES_MAX} messages were answered`,
+      );
+    }
+    for (; scanned < count; scanned++) {
+      const at = scanned % MESSAGES_MAX;
+      const [sent, answered] = [sentMs[at], answeredMs[at]];
+      const before = scanned === 0 ? answered : answeredMs[(scanned - 1) % MESSAGES_MAX];
+      spans.forEach(({ fromMs, untilMs }, i) => {
+        if (answered <= fromMs) return;
+        if (sent < untilMs) delays[i].push(answered - sent);
+        if (before < untilMs) gaps[i] = Math.max(gaps[i], answered - before);
+      });
+    }
+  };
+  process.on('message', (span: Span | 'end') => {
+    if (span !== 'end') {
+      spans.push(span);
+      delays.push([]);
+      gaps.push(0);
+      scan();
+      return;
+    }
     clearImmediate(timer);
+    scan();
     const kept = Math.min(count, MESSAGES_MAX);
-    const delayedIn = (span: Span): number[] => {
-      const delays: number[] = [];
-      for (let i = 0; i < kept; i++) {
-        if (sentMs[i] < span.untilMs && answeredMs[i] > span.fromMs) {
-          delays.push(answeredMs[i] - sentMs[i]);
-        }
-      }
-      return delays;
-    };
-    const gapIn = ({ fromMs, untilMs }: Span): number => {
-      let longest = 0;
-      for (let i = 1; i < kept; i++) {
-        const [before, after] = [answeredMs[i - 1], answeredMs[i]];
-        if (before < untilMs && after > fromMs) longest = Math.max(longest, after - before);
-      }
-      return longest;
-    };
-    const delays = spans.map(delayedIn);
-    const gaps = spans.map(gapIn);
     const usual = Array.from({ length: kept }, (_, i) => answeredMs[i] - sentMs[i]).sort(
       (a, b) => a - b,
     );
@@ -99,6 +110,7 @@ process.once('message', async (job: ChangesJob) => {
 
 function report(delaysMs: readonly number[], spanMs: number, gapMs: number): SpanReport {
   const messages = delaysMs.length;
+  if (messages === 0) throw new Error('no message was in flight during a change');
   const meanMs = delaysMs.reduce((sum, delay) => sum + delay, 0) / messages;
   const variance = delaysMs.reduce((sum, delay) => sum + (delay - meanMs) ** 2, 0) / messages;
   return {
@@ -107,7 +119,7 @@ function report(delaysMs: readonly number[], spanMs: number, gapMs: number): Spa
     gapMs,
     meanMs,
     deviationMs: Math.sqrt(variance),
-    minMs: Math.min(...delaysMs),
-    maxMs: Math.max(...delaysMs),
+    minMs: delaysMs.reduce((least, delay) => Math.min(least, delay), Infinity),
+    maxMs: delaysMs.reduce((greatest, delay) => Math.max(greatest, delay), 0),
   };
 }

@@ -21,18 +21,20 @@ export async function changeUnderLoad(
   try {
     await load.started;
     await pause(betweenMs);
-    const spans: Span[] = [];
     for (const change of changes) {
-      spans.push(await change());
+      const span = await change();
+      await pause(betweenMs);
+      load.report(span);
+      // The report keeps the clients from sending for a moment.
       await pause(betweenMs);
     }
-    return await load.finish(spans);
+    return await load.finish();
   } finally {
     load.kill();
   }
 }
 
-/** Starts clients that send until they receive the spans to report on. */
+/** Starts clients that send until they are asked for the report. */
 function startLoad(job: ChangesJob) {
   const script = fileURLToPath(new URL('./changes-worker.js', import.meta.url));
   const child = fork(script, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
@@ -44,8 +46,9 @@ function startLoad(job: ChangesJob) {
     });
   return {
     started: message(),
-    finish: (spans: readonly Span[]) => {
-      child.send(spans);
+    report: (span: Span) => child.send(span),
+    finish: () => {
+      child.send('end');
       return message() as Promise<ChangesReport>;
     },
     kill: () => child.kill('SIGKILL'),
