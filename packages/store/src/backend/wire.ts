@@ -24,8 +24,9 @@ interface Waiting {
 export class TramWire implements Wire {
   readonly #client: Client;
   readonly #unanswered = new Map<number, Sent>();
-  /** There was no room for these yet. */
+  /** There was no room for these yet. While there are any, a message is unanswered, or a retry is scheduled. */
   readonly #waiting: Waiting[] = [];
+  #isRetryScheduled = false;
   readonly #destinations = new Map<string, Destinations>();
 
   private constructor(client: Client) {
@@ -54,6 +55,7 @@ export class TramWire implements Wire {
     const destinations = this.#destinationsOf(groups);
     if (this.#waiting.length > 0 || !this.#offer(destinations, payload, sent)) {
       this.#waiting.push({ destinations, payload: Buffer.from(payload), sent });
+      if (this.#unanswered.size === 0) this.#retrySoon();
     }
   }
 
@@ -93,10 +95,23 @@ export class TramWire implements Wire {
     const sent = this.#unanswered.get(ticket);
     this.#unanswered.delete(ticket);
     sent?.answered();
+    if (this.#waiting.length > 0) this.#retrySoon();
+  }
+
+  /** Not at once: the client frees the room of a message only after it has told that it is answered. */
+  #retrySoon(): void {
+    if (this.#isRetryScheduled) return;
+    this.#isRetryScheduled = true;
+    setImmediate(() => this.#retry());
+  }
+
+  #retry(): void {
+    this.#isRetryScheduled = false;
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      if (!this.#offer(next.destinations, next.payload, next.sent)) return;
+      if (!this.#offer(next.destinations, next.payload, next.sent)) break;
       this.#waiting.shift();
     }
+    if (this.#waiting.length > 0 && this.#unanswered.size === 0) this.#retrySoon();
   }
 
   #destinationsOf(groups: readonly number[]): Destinations {
