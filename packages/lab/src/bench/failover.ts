@@ -18,9 +18,9 @@ import type { GroupStatus } from 'tram-multicast/internal/hosting/status.js';
 import type { Arena, ArenaMap } from 'tram-multicast/internal/memory/arena.js';
 import type { Order } from 'tram-multicast/internal/protocol/edges.js';
 import { changeUnderLoad, clockMs } from './load/changes.js';
-import type { ChangesReport, Span } from './load/changes-worker.js';
 import { type DestinationSet, everyGroup } from './load/destinations.js';
 import type { TargetAddress } from './load/open-target.js';
+import type { ChangesReport, Span } from './load/span-delays.js';
 
 export interface FailoverOptions {
   /** Default: processes. */

@@ -4,7 +4,8 @@
  */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { ChangesJob, ChangesReport, Span } from './changes-worker.js';
+import type { ChangesJob } from './changes-worker.js';
+import type { ChangesReport, Span } from './span-delays.js';
 
 /** The monotonic clock, which all processes of a machine share. */
 export function clockMs(): number {

@@ -1,8 +1,8 @@
 /** Measures requested leader changes across machines: one group after the other, while a client sends messages. */
 import { ownAddress } from 'tram-multicast/internal/hosting/machines/cluster-file.js';
 import { changeUnderLoad } from '../load/changes.js';
-import type { Span } from '../load/changes-worker.js';
 import { type DestinationSet, everyGroup } from '../load/destinations.js';
+import type { Span } from '../load/span-delays.js';
 import type { MachinesCluster } from './cluster.js';
 import { Observer } from './observer.js';
 

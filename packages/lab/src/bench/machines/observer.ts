@@ -14,7 +14,7 @@ import type { ParticipantId } from 'tram-multicast/internal/memory/contract.js';
 import { CALLER } from 'tram-multicast/internal/memory/machines/handshake.js';
 import type { Network } from 'tram-multicast/internal/memory/machines/network.js';
 import { clockMs } from '../load/changes.js';
-import type { Span } from '../load/changes-worker.js';
+import type { Span } from '../load/span-delays.js';
 
 const CONNECT_MS = 1000;
 const LEAD_MS = 10_000;

@@ -1,6 +1,6 @@
 /** Paper §8.7: the delay of messages by a leader change in all groups at once. */
 import { benchFailover, type FailoverOptions, type FailoverResult } from '../../failover.js';
-import type { SpanReport } from '../../load/changes-worker.js';
+import type { SpanReport } from '../../load/span-delays.js';
 import { capital, significant, times } from '../../text/words.js';
 import type { Experiment, Finding, Table } from '../experiment.js';
 import type { Summary } from '../summary.js';
