@@ -27,6 +27,7 @@ const FAMILIES = new Map([
   ['scripting', 'Scripts and functions'],
   ['pubsub', 'Channels'],
   ['connection', 'Connections'],
+  ['cluster', 'Clusters of Redis'],
   ['server', 'Server'],
 ]);
 
@@ -102,7 +103,9 @@ function differences({ name, differs }) {
 /** The commands of Redis that the store does not have. Of containers that are missing as a whole, only their name. */
 function missing() {
   const subcommandsOf = (name) => NAMES_OF_REDIS.filter((other) => other.startsWith(`${name}|`));
-  const isMissing = (name) => !COMMANDS_BY_NAME.has(name);
+  // A command that does without subcommands takes those of Redis as arguments.
+  const isMissing = (name) =>
+    !COMMANDS_BY_NAME.has(name) && !COMMANDS_BY_NAME.has(name.split('|')[0]);
   const wholly = (name) => subcommandsOf(name).length > 0 && subcommandsOf(name).every(isMissing);
   const listed = NAMES_OF_REDIS.filter((name) => {
     if (name.includes('|')) return isMissing(name) && !wholly(name.split('|')[0]);

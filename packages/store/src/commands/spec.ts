@@ -81,6 +81,7 @@ export type Category =
   | 'transactions'
   | 'scripting'
   | 'connection'
+  | 'cluster'
   | 'server';
 
 /** Where the keys are, in positions as Redis counts them: the name has position 0. A negative `last` counts from the end. */

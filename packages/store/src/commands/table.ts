@@ -26,6 +26,7 @@ import { SORTED_SET_POPS } from './sorted-set-pops.js';
 import { SORTED_SET_RANGES } from './sorted-set-ranges.js';
 import { SORTED_SETS } from './sorted-sets.js';
 import type { CommandSpec, KeyRange } from './spec.js';
+import { STANDALONE } from './standalone.js';
 import { STREAM_GROUPS } from './stream-groups.js';
 import { STREAM_INFO } from './stream-info.js';
 import { STREAM_PENDING } from './stream-pending.js';
@@ -54,6 +55,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...CHANNELS,
   ...CONNECTION,
   ...SERVER,
+  ...STANDALONE,
   ...SORTED_SETS,
   ...SORTED_SET_RANGES,
   ...SORTED_SET_POPS,

@@ -11,6 +11,7 @@ import { HELP_HANDLERS } from './handlers/help.js';
 import { INFO_HANDLERS } from './handlers/info.js';
 import { CHANNEL_HANDLERS } from './handlers/pubsub.js';
 import { SERVER_HANDLERS } from './handlers/server.js';
+import { STANDALONE_HANDLERS } from './handlers/standalone.js';
 
 /** Replies at once. What it does concerns no other request. */
 export type Immediate = (args: readonly Bytes[], client: Client) => Reply;
@@ -33,6 +34,7 @@ const IMMEDIATE: Readonly<Record<string, Immediate>> = {
   ...CONNECTION_HANDLERS,
   ...HELP_HANDLERS,
   ...SERVER_HANDLERS,
+  ...STANDALONE_HANDLERS,
 };
 
 const CHANGING: Readonly<Record<string, Changing>> = {

@@ -93,6 +93,17 @@ export class PlainClient {
     }
   }
 
+  /** Waits for so many replies that were not read yet. They remain to be read. */
+  async untilReplied(count: number): Promise<void> {
+    while (!this.#isEnded && !this.#hasReplies(count)) await this.#more();
+  }
+
+  #hasReplies(count: number): boolean {
+    const reader = new ReplyReader(this.#received);
+    for (let i = 0; i < count; i++) if (wholeReply(reader) === undefined) return false;
+    return true;
+  }
+
   /** Everything until the connection ends. */
   async readAll(): Promise<string> {
     while (!this.#isEnded) await this.#more();

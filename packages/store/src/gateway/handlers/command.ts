@@ -61,15 +61,30 @@ export const COMMAND_HANDLERS: Readonly<Record<string, Immediate>> = {
     const [filter, kind, value] = args.map((arg) => arg.toLowerCase());
     if (filter !== 'filterby' || args.length !== 3) throw syntaxError();
     if (kind === 'module') return [];
-    const all = names.flatMap((name) => [
-      name,
-      ...(CONTAINERS.get(name) ?? []).map((sub) => sub.name),
-    ]);
-    if (kind === 'pattern') return all.filter((name) => matchesGlob(value, name));
+    if (kind === 'pattern') return allNames().filter((name) => matchesGlob(value, name));
     if (kind !== 'aclcat') throw syntaxError();
-    return all.filter((name) => aclCategories(find(name)!).includes(`@${value}`));
+    return namesOfCategory(value);
   },
 };
+
+/** With subcommands. */
+function allNames(): string[] {
+  return [...LISTED.keys()].flatMap((name) => [
+    name,
+    ...(CONTAINERS.get(name) ?? []).map((sub) => sub.name),
+  ]);
+}
+
+/** Of access lists. */
+export function categories(): string[] {
+  const found = new Set(allNames().flatMap((name) => aclCategories(find(name)!)));
+  return [...found].map((category) => category.slice(1));
+}
+
+/** @returns the commands of a category of access lists */
+export function namesOfCategory(category: string): string[] {
+  return allNames().filter((name) => aclCategories(find(name)!).includes(`@${category}`));
+}
 
 function find(name: Bytes): Listed | undefined {
   const lower = name.toLowerCase();
@@ -107,6 +122,7 @@ function describe(command: Listed): Reply {
 }
 
 const CATEGORIES: Readonly<Record<string, string>> = {
+  cluster: 'connection',
   generic: 'keyspace',
   'sorted-set': 'sortedset',
   transactions: 'transaction',
