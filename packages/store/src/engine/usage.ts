@@ -107,9 +107,9 @@ export class Usage {
   }
 
   state(size: number): UsageState {
-    const { state } = this.random;
     const words = this.#words.slice(0, size);
-    return { words, random: state, countsFrequency: this.#countsFrequency };
+    const random = this.random.state >>> 0;
+    return { words, random, countsFrequency: this.#countsFrequency };
   }
 
   restore({ words, random, countsFrequency }: UsageState): void {
