@@ -2,10 +2,11 @@
 
 import { Client, Cluster } from 'tram-multicast';
 import { type BackendListener, type Connect, TramBackend } from './backend/backend.js';
+import { POLICIES } from './engine/eviction.js';
 import type { ClusterFacts } from './gateway/gateway.js';
 import { configureShards } from './gateway/shard-settings.js';
 import { PAYLOAD_BYTES_MAX, REPLY_BYTES_MAX } from './messages/message.js';
-import type { ClusterOptions } from './options.js';
+import { type ClusterOptions, StoreError } from './options.js';
 
 const SHARDS = 4;
 const REPLICAS = 3;
@@ -24,10 +25,11 @@ export interface StartedCluster {
   close(): Promise<void>;
 }
 
-export function startCluster(
+export async function startCluster(
   options: ClusterOptions,
   listener: BackendListener,
 ): Promise<StartedCluster> {
+  checkMemory(options);
   const other = options.attach ?? options.config;
   return other === undefined
     ? startOwnCluster(options, listener)
@@ -68,6 +70,17 @@ async function startOwnCluster(
   } catch (error) {
     await cluster.close();
     throw error;
+  }
+}
+
+/** @throws StoreError */
+function checkMemory({ maxmemory = 0, maxmemoryPolicy = 'noeviction' }: ClusterOptions): void {
+  if (!Number.isSafeInteger(maxmemory) || maxmemory < 0) {
+    throw new StoreError(`maxmemory is ${maxmemory}`, 'Use a number of bytes, or 0 for no limit.');
+  }
+  if (!POLICIES.includes(maxmemoryPolicy)) {
+    const hint = `Use one of ${POLICIES.join(', ')}.`;
+    throw new StoreError(`there is no maxmemoryPolicy '${maxmemoryPolicy}'`, hint);
   }
 }
 

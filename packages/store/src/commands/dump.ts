@@ -60,10 +60,9 @@ function restore(args: readonly Bytes[], keyspace: Keyspace): Reply {
   }
   const value = decoded(bytes);
   const expiresAtMs = ttl === 0 ? Infinity : isAbsolute ? ttl : keyspace.nowMs + ttl;
-  if (expiresAtMs <= keyspace.nowMs) {
-    keyspace.delete(key);
-    return OK;
-  }
+  // As in Redis, the key is a new one: how often the old one was used does not count.
+  keyspace.delete(key);
+  if (expiresAtMs <= keyspace.nowMs) return OK;
   keyspace.set(key, value, expiresAtMs);
   // What the policy does not look at has no effect.
   if (keyspace.usage.countsFrequency) {

@@ -98,10 +98,12 @@ export class Eviction {
 
   /**
    * Evicts keys if they take more than they may.
+   * @param mayEvict  false if all keys have to stay for now
    * @returns false if memory is short: there are no keys that may be evicted
    */
-  makeRoom(): boolean {
+  makeRoom(mayEvict = true): boolean {
     if (!this.#isFull) return true;
+    if (!mayEvict) return false;
     for (let left = EVICTED_AT_ONCE; this.#isFull && left > 0; left--) {
       const key = this.#next();
       if (key === undefined) return false;

@@ -11,8 +11,13 @@ export class HeldKeys {
   /** How many of the transactions hold the whole shard. */
   #whole = 0;
 
+  /** Whether all keys are held. */
+  get areAll(): boolean {
+    return this.#whole > 0;
+  }
+
   has(key: Bytes): boolean {
-    return this.#whole > 0 || this.#keys.has(key);
+    return this.#keys.has(key);
   }
 
   add({ keys, isWhole }: Transaction): void {

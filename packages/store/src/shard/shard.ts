@@ -177,7 +177,7 @@ export class Shard {
   }
 
   #makeRoom(): void {
-    this.#isShort = !this.#eviction.makeRoom();
+    this.#isShort = !this.#eviction.makeRoom(!this.#held.areAll);
   }
 
   /** Wraps the content of a reply, or stores it if it is too long. */
