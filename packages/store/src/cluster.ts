@@ -2,10 +2,11 @@
 
 import { Client, Cluster } from 'tram-multicast';
 import { type BackendListener, type Connect, TramBackend } from './backend/backend.js';
+import { POLICIES } from './engine/eviction.js';
 import type { ClusterFacts } from './gateway/gateway.js';
-import type { ShardCall } from './gateway/shards.js';
+import { configureShards } from './gateway/shard-settings.js';
 import { PAYLOAD_BYTES_MAX, REPLY_BYTES_MAX } from './messages/message.js';
-import type { ClusterOptions } from './options.js';
+import { type ClusterOptions, StoreError } from './options.js';
 
 const SHARDS = 4;
 const REPLICAS = 3;
@@ -24,12 +25,15 @@ export interface StartedCluster {
   close(): Promise<void>;
 }
 
-export function startCluster(
+export async function startCluster(
   options: ClusterOptions,
   listener: BackendListener,
 ): Promise<StartedCluster> {
+  checkMemory(options);
   const other = options.attach ?? options.config;
-  return other === undefined ? startOwnCluster(options, listener) : joinCluster(other, listener);
+  return other === undefined
+    ? startOwnCluster(options, listener)
+    : joinCluster(other, options, listener);
 }
 
 async function startOwnCluster(
@@ -56,7 +60,7 @@ async function startOwnCluster(
   });
   try {
     const backend = await TramBackend.connect((opts) => cluster.connect(opts), shards, listener);
-    await limitMemory(backend, options.maxmemory ?? 0);
+    await configureMemory(backend, options);
     const close = async (): Promise<void> => {
       await backend.close();
       await cluster.close();
@@ -69,26 +73,44 @@ async function startOwnCluster(
   }
 }
 
-/** The shards share the memory evenly. */
-function limitMemory({ shards }: TramBackend, bytes: number): Promise<void> {
-  const args = [String(Math.ceil(bytes / shards.count))];
-  const calls = Array.from(
-    { length: shards.count },
-    (_, shard): ShardCall => ({ shard, command: { name: '.maxmemory' }, args, resp: 3 }),
-  );
-  return new Promise((resolve, reject) => shards.run(calls, () => resolve(), reject));
+/** @throws StoreError */
+function checkMemory({ maxmemory = 0, maxmemoryPolicy = 'noeviction' }: ClusterOptions): void {
+  if (!Number.isSafeInteger(maxmemory) || maxmemory < 0) {
+    throw new StoreError(`maxmemory is ${maxmemory}`, 'Use a number of bytes, or 0 for no limit.');
+  }
+  if (!POLICIES.includes(maxmemoryPolicy)) {
+    const hint = `Use one of ${POLICIES.join(', ')}.`;
+    throw new StoreError(`there is no maxmemoryPolicy '${maxmemoryPolicy}'`, hint);
+  }
+}
+
+/** Without these options, the shards keep what they have: from their journals, or from another gateway. */
+async function configureMemory(
+  { shards }: TramBackend,
+  { maxmemory, maxmemoryPolicy }: ClusterOptions,
+): Promise<void> {
+  const changes = {
+    ...(maxmemory !== undefined && { maxmemory: String(maxmemory) }),
+    ...(maxmemoryPolicy !== undefined && { 'maxmemory-policy': maxmemoryPolicy }),
+  };
+  if (Object.keys(changes).length > 0) await configureShards(shards, changes);
 }
 
 /** @param address  the name of the cluster, or the path of its configuration file */
-async function joinCluster(address: string, listener: BackendListener): Promise<StartedCluster> {
+async function joinCluster(
+  address: string,
+  options: ClusterOptions,
+  listener: BackendListener,
+): Promise<StartedCluster> {
   const attached = await Cluster.attach(address);
   try {
     const { groups, memory, durability } = attached.status();
-    const connect: Connect = (options) =>
-      memory === 'machines' ? Client.connect(address, options) : attached.connect(options);
+    const connect: Connect = (opts) =>
+      memory === 'machines' ? Client.connect(address, opts) : attached.connect(opts);
     // On machines, it would copy the state of all hosts again and again.
     if (memory === 'machines') await attached.close();
     const backend = await TramBackend.connect(connect, groups.length, listener);
+    await configureMemory(backend, options);
     const close = async (): Promise<void> => {
       await backend.close();
       await attached.close();

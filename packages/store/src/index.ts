@@ -45,7 +45,6 @@ export class Store {
       bind: bind.join(' '),
       unixsocket: unixSocket ?? '',
       maxclients: String(options.maxclients ?? 10_000),
-      maxmemory: String(options.maxmemory ?? 0),
       appendonly: cluster.facts.isDurable ? 'yes' : 'no',
     });
     gateway = new Gateway(cluster.backend, settings, cluster.facts);

@@ -1,5 +1,6 @@
 /** What a store is started with. */
 
+import type { Policy } from './engine/eviction.js';
 import type { Tls } from './gateway/server.js';
 
 /** As TRAM names them. */
@@ -24,8 +25,13 @@ export interface ClusterOptions {
   readonly attach?: string;
   /** The configuration file of a cluster that others run, which this gateway connects to. Then the options above are in that file. */
   readonly config?: string;
-  /** How many bytes all keys may take; then writes are refused. Default 0: no limit. */
+  /**
+   * How many bytes all keys may take; 0: any number. Then keys are evicted, or writes refused. Default: what the shards have; a new
+   * cluster has no limit.
+   */
   readonly maxmemory?: number;
+  /** Which keys are evicted. Default: what the shards have; a new cluster has `noeviction`. */
+  readonly maxmemoryPolicy?: Policy;
 }
 
 export interface StoreOptions extends ClusterOptions {

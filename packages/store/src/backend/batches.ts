@@ -25,14 +25,15 @@ class Batch {
 
   add(request: Request): void {
     this.requests.push(request);
-    for (const { shard, command, args, resp, blockedAs } of request.calls) {
+    for (const { shard, command, args, resp, blockedAs, isPart } of request.calls) {
       let section = this.sections.get(shard);
       if (section === undefined) {
         section = this.writers.take();
         this.sections.set(shard, section);
       }
       const before = section.length;
-      writeCall(section, { name: command.name, args, resp, blockedAs: blockedAs ?? 0 });
+      const { name } = command;
+      writeCall(section, { name, args, resp, blockedAs: blockedAs ?? 0, isPart: isPart === true });
       this.bytes += section.length - before;
     }
   }
@@ -74,6 +75,10 @@ export class Batches implements Shards {
       this.#isFlushScheduled = true;
       setImmediate(() => this.#flush());
     }
+  }
+
+  isShort(shard: number): boolean {
+    return this.postman.isShort(shard);
   }
 
   #flush(): void {

@@ -15,6 +15,7 @@ import {
   readReply,
   type Section,
   type StoredReply,
+  tellsShort,
   writeMessage,
 } from '../messages/message.js';
 import type { Bytes } from '../resp/reply.js';
@@ -45,6 +46,7 @@ export class Postman {
   #uploads = 0;
   #transactions = 0;
   readonly #open = new Set<Bytes>();
+  readonly #short = new Set<number>();
 
   constructor(
     /** For what may wait for a transaction. */
@@ -80,6 +82,11 @@ export class Postman {
       }, failed);
     }
     return false;
+  }
+
+  /** Whether the memory of a shard was short when it last replied to this gateway. */
+  isShort(shard: number): boolean {
+    return this.#short.has(shard);
   }
 
   /** Begins a transaction. @returns its id */
@@ -165,6 +172,8 @@ export class Postman {
     const wire = WAITING.has(header.kind) ? this.data : this.control;
     wire.multicast(groups, writeMessage(this.#writer, header, sections), {
       replied: (group, reply) => {
+        if (tellsShort(reply)) this.#short.add(group);
+        else this.#short.delete(group);
         const content = readReply(reply);
         const isLast = --left === 0;
         if (!Buffer.isBuffer(content)) isLong = true;

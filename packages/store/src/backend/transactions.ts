@@ -7,8 +7,10 @@
  * decision and the abort in the same order, so they agree on which one counts.
  */
 
+import { outOfMemory } from '../commands/arguments.js';
 import { type Claim, claimOf } from '../commands/claims.js';
 import type { Queued, Watched } from '../commands/internal.js';
+import { needMemory } from '../commands/memory.js';
 import { CommandRunner, type Wait } from '../commands/runner.js';
 import { Scripts } from '../commands/scripting/scripts.js';
 import { COMMANDS_BY_NAME, keyPositions } from '../commands/table.js';
@@ -23,6 +25,7 @@ import {
   type Call,
   type Held,
   NEED,
+  type Prepared,
   readDecided,
   readPrepared,
   type Write,
@@ -47,6 +50,11 @@ const DISCOVERIES = 50;
 interface Share {
   readonly shard: number;
   readonly claim: { readonly isWhole: boolean; readonly keys: readonly Bytes[] };
+}
+
+/** What the shards of a transaction have replied, together: the latest time, and whether memory is short in one of them. */
+interface AllHeld extends Omit<Prepared, 'held'> {
+  readonly keys: ReadonlyMap<Bytes, Held>;
 }
 
 /** A transaction has to claim more. */
@@ -89,8 +97,9 @@ export class ShardTransactions implements Transactions {
       const shares = this.#sharesOf(commands, watched, discovered);
       const held = await this.#prepare(id, shares, NEED.value);
       if (held === undefined) return undefined;
+      if (held.isShort && needMemory(commands)) return this.#refuse(id, shares);
       if (isChanged(watched, held.keys)) return this.#abort(id, shares);
-      const scratch = new Scratch(held.nowMs, held.keys, this.#scripts);
+      const scratch = new Scratch(held, this.#scripts);
       const replies = commands.map(({ name, args }, i) => scratch.run(name, args, seed + i));
       if (scratch.missing.size > 0) {
         for (const key of scratch.missing) discovered.add(key);
@@ -119,7 +128,7 @@ export class ShardTransactions implements Transactions {
     return this.#repeat(async (id) => {
       const held = await this.#prepare(id, shares, NEED.value);
       if (held === undefined) return undefined;
-      const scratch = new Scratch(held.nowMs, held.keys, this.#scripts);
+      const scratch = new Scratch(held, this.#scripts);
       const seed = Math.floor(Math.random() * 2 ** 32);
       const reply = scratch.run(queued.name, queued.args, seed, isResumed);
       const { wait } = scratch;
@@ -145,13 +154,17 @@ export class ShardTransactions implements Transactions {
     const shard = this.#onlyShardOf(watched, calls);
     if (shard !== undefined) return this.#runAtShard(shard, watched, calls);
     const joined = new JoinedCalls(calls);
+    const commands = calls.map(({ command: { name }, args }) => ({ name, args }));
     const shares = this.#sharesOfCalls(watched, joined.calls);
     return this.#repeat(async (id) => {
       const held = await this.#prepare(id, shares, NEED.version);
       if (held === undefined) return undefined;
+      if (held.isShort && needMemory(commands)) return this.#refuse(id, shares);
       if (isChanged(watched, held.keys)) return this.#abort(id, shares);
       const replies = await this.#decide(id, shares, [], joined.calls);
-      return replies && joined.split(joined.calls.map((call) => replies.get(call)!));
+      const split = replies && joined.split(joined.calls.map((call) => replies.get(call)!));
+      if (split instanceof ErrorReply) throw split;
+      return split;
     });
   }
 
@@ -196,7 +209,11 @@ export class ShardTransactions implements Transactions {
     return new Promise((resolve, reject) => {
       this.shards.run(
         joined.calls,
-        (replies) => resolve(joined.split(replies) ?? NullArray.instance),
+        (replies) => {
+          const split = joined.split(replies) ?? NullArray.instance;
+          if (split instanceof ErrorReply) reject(split);
+          else resolve(split);
+        },
         reject,
       );
     });
@@ -226,13 +243,12 @@ export class ShardTransactions implements Transactions {
   }
 
   /** @returns what the keys hold; undefined if the transaction was aborted */
-  async #prepare(
-    id: Bytes,
-    shares: readonly Share[],
-    need: number,
-  ): Promise<{ nowMs: number; keys: ReadonlyMap<Bytes, Held> } | undefined> {
+  async #prepare(id: Bytes, shares: readonly Share[], need: number): Promise<AllHeld | undefined> {
     // A script without keys may need none.
-    if (shares.length === 0) return { nowMs: this.postman.nowMs(), keys: new Map() };
+    if (shares.length === 0) {
+      const nowMs = this.postman.nowMs();
+      return { nowMs, isShort: false, countsFrequency: false, keys: new Map() };
+    }
     const groups = shares.map(({ shard }) => shard);
     const letters = shares.map(({ shard, claim }) => {
       const writer = new ByteWriter();
@@ -241,15 +257,19 @@ export class ShardTransactions implements Transactions {
       return { group: shard, content: writer.written() };
     });
     const contents = await this.postman.ask(KIND.prepare, id, letters);
-    const all = new Map<Bytes, Held>();
+    const keys = new Map<Bytes, Held>();
     let nowMs = 0;
+    let isShort = false;
+    let countsFrequency = false;
     for (const [i, content] of contents.entries()) {
       const part = readPrepared(content);
       if (part === undefined) return undefined;
       nowMs = Math.max(nowMs, part.nowMs);
-      for (const [k, key] of shares[i].claim.keys.entries()) all.set(key, part.held[k]);
+      isShort ||= part.isShort;
+      countsFrequency = part.countsFrequency;
+      for (const [k, key] of shares[i].claim.keys.entries()) keys.set(key, part.held[k]);
     }
-    return { nowMs, keys: all };
+    return { nowMs, isShort, countsFrequency, keys };
   }
 
   /** @returns the replies to the calls; undefined if the transaction was aborted */
@@ -265,9 +285,9 @@ export class ShardTransactions implements Transactions {
       const writer = new ByteWriter();
       writeDecision(writer, {
         writes: writes.filter(({ key }) => this.shardOf(key) === shard),
-        calls: callsOf(shard).map(
-          ({ command, args, resp }): Call => ({ name: command.name, args, resp, blockedAs: 0 }),
-        ),
+        calls: callsOf(shard).map(({ command: { name }, args, resp }): Call => {
+          return { name, args, resp, blockedAs: 0, isPart: true };
+        }),
       });
       return { group: shard, content: writer.written() };
     });
@@ -286,6 +306,12 @@ export class ShardTransactions implements Transactions {
     const letters = shares.map(({ shard }) => ({ group: shard, content: new Uint8Array(0) }));
     await this.postman.ask(KIND.abort, id, letters);
     return NullArray.instance;
+  }
+
+  /** A shard has no memory for it, so no shard does its part. */
+  async #refuse(id: Bytes, shares: readonly Share[]): Promise<never> {
+    await this.#abort(id, shares);
+    throw outOfMemory('');
   }
 
   /** @throws an `ErrorReply` if a command concerns the whole database: that does not fit into a scratch store */
@@ -376,8 +402,10 @@ class Scratch {
   readonly #changed = new Set<Bytes>();
   readonly #keyspace = new Keyspace({ changed: (key) => this.#changed.add(key) });
   readonly #runner: CommandRunner;
+  readonly #isShort: boolean;
 
-  constructor(nowMs: number, keys: ReadonlyMap<Bytes, Held>, scripts: Scripts) {
+  constructor({ nowMs, isShort, countsFrequency, keys }: AllHeld, scripts: Scripts) {
+    this.#isShort = isShort;
     const publish = (channel: Bytes, message: Bytes, isSharded: boolean): number => {
       this.published.push({ command: this.#commands - 1, channel, message, isSharded });
       return 0;
@@ -389,11 +417,16 @@ class Scratch {
     };
     const reach = { isAll: false, has };
     this.#runner = new CommandRunner(this.#keyspace, new Channels(), publish, scripts, reach);
-    this.#keyspace.nowMs = nowMs;
+    const keyspace = this.#keyspace;
+    keyspace.nowMs = nowMs;
+    keyspace.usage.advance(nowMs);
+    const policy = countsFrequency ? 'allkeys-lfu' : 'noeviction';
+    this.#runner.eviction.configure({ 'maxmemory-policy': policy }, 1);
     for (const [key, { entry }] of keys) {
       if (entry === undefined) continue;
-      const { value, expiresAtMs } = decodeEntry(new ByteReader(entry));
-      this.#keyspace.set(key, value, expiresAtMs);
+      const { value, expiresAtMs } = decodeEntry(new ByteReader(entry.bytes));
+      keyspace.set(key, value, expiresAtMs);
+      keyspace.setStaleness(key, entry.staleness);
     }
     this.#changed.clear();
   }
@@ -406,7 +439,7 @@ class Scratch {
   run(name: string, args: readonly Bytes[], seed: number, isResumed = false): Reply {
     this.#commands++;
     if (isResumed) return this.#runner.resume(name, args, false);
-    return this.#runner.start(name, args, seed, false);
+    return this.#runner.start(name, args, seed, false, this.#isShort);
   }
 
   writes(): Write[] {
@@ -415,7 +448,8 @@ class Scratch {
       const entry = this.#keyspace.entries.get(key);
       if (entry === undefined) return { key, entry: undefined };
       encodeEntry(entry, writer.reset());
-      return { key, entry: writer.copy() };
+      const staleness = this.#keyspace.stalenessOf(key);
+      return { key, entry: { bytes: writer.copy(), staleness } };
     });
   }
 }

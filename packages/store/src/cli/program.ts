@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { POLICIES, type Policy } from '../engine/eviction.js';
 import { parseMemory } from '../gateway/settings.js';
 import { Store } from '../index.js';
 import { DURABILITIES, MEMORIES, StoreError, type StoreOptions } from '../options.js';
@@ -23,7 +24,8 @@ interface Flags {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly tlsCa?: string;
-  readonly maxmemory: number;
+  readonly maxmemory?: number;
+  readonly maxmemoryPolicy?: Policy;
   readonly maxclients: number;
 }
 
@@ -82,7 +84,13 @@ export function createProgram(): Command {
     .option('--tls-cert <file>', 'use TLS, with this certificate')
     .option('--tls-key <file>', 'the key of the certificate')
     .option('--tls-ca <file>', 'clients need a certificate that this authority has signed')
-    .option('--maxmemory <bytes>', 'refuse writes above this, such as 2gb; 0: never', memory, 0)
+    .option('--maxmemory <bytes>', 'what all keys may take, such as 2gb; 0: any number', memory)
+    .addOption(
+      new Option(
+        '--maxmemory-policy <policy>',
+        'which keys are evicted when they take more',
+      ).choices(POLICIES),
+    )
     .option('--maxclients <number>', 'connections at a time', integer(1, 2 ** 31 - 1), 10_000)
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
@@ -110,6 +118,7 @@ function untilEnded(): Promise<void> {
 
 function optionsOf(flags: Flags): StoreOptions {
   const { port, bind, unixsocket, name, attach, config, journal } = flags;
+  const { maxmemory, maxmemoryPolicy } = flags;
   if (port === 0 && unixsocket === undefined) {
     throw new StoreError('there is nothing to listen at', 'Use --port or --unixsocket.');
   }
@@ -133,12 +142,13 @@ function optionsOf(flags: Flags): StoreOptions {
     replicas: flags.replicas,
     memory: flags.memory,
     durability: flags.durability,
-    maxmemory: flags.maxmemory,
     maxclients: flags.maxclients,
     ...(unixsocket !== undefined && { unixSocket: unixsocket }),
     ...(name !== undefined && { name }),
     ...(journal !== undefined && { journal }),
     ...(attach !== undefined && { attach }),
+    ...(maxmemory !== undefined && { maxmemory }),
+    ...(maxmemoryPolicy !== undefined && { maxmemoryPolicy }),
     ...(config !== undefined && { config }),
     ...(password !== undefined && { password }),
     ...(tls !== undefined && { tls }),

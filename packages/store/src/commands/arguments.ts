@@ -118,3 +118,11 @@ export function scanCursor(arg: Bytes): bigint {
   if (magnitude === undefined || magnitude >= 2n ** 64n) throw new ErrorReply('ERR invalid cursor');
   return BigInt.asUintN(64, arg[0] === '-' ? -magnitude : magnitude);
 }
+
+const OOM = "OOM command not allowed when used memory > 'maxmemory'.";
+
+/** Memory is short. A transaction is refused as a whole. @param name  of the command */
+export function outOfMemory(name: string): ErrorReply {
+  const isTransaction = name === '.exec' || name === 'exec';
+  return new ErrorReply(isTransaction ? `EXECABORT Transaction discarded because of: ${OOM}` : OOM);
+}

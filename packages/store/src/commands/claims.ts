@@ -10,7 +10,7 @@ export type Claim = readonly Bytes[] | undefined;
 const NOTHING: readonly Bytes[] = [];
 
 /** Internal commands that concern no keys. */
-const CLAIMING_NOTHING = new Set(['.subscribe', '.maxmemory', '.script', '.libraries']);
+const CLAIMING_NOTHING = new Set(['.subscribe', '.configure', '.script', '.libraries']);
 
 export function claimOf(name: string, args: readonly Bytes[]): Claim {
   if (name === '.exec') return claimOfExec(args);

@@ -2,6 +2,7 @@
 
 import type { Keyspace } from '../engine/keyspace.js';
 import { checkedDump, dumpOf, restoredValue } from '../engine/rdb/dump.js';
+import { stalenessOfFrequency, stalenessOfIdle } from '../engine/usage.js';
 import type { Value } from '../engine/values.js';
 import { type Bytes, ErrorReply, OK, type Reply } from '../resp/reply.js';
 import { integer, option, syntaxError } from './arguments.js';
@@ -17,35 +18,36 @@ function dump(keyspace: Keyspace, key: Bytes): Reply {
 interface RestoreOptions {
   readonly replaces: boolean;
   readonly isAbsolute: boolean;
+  readonly idleSeconds: number | undefined;
+  readonly frequency: number | undefined;
 }
 
 function restoreOptions(args: readonly Bytes[]): RestoreOptions {
   let replaces = false;
   let isAbsolute = false;
-  let idle = false;
-  let frequency = false;
+  let idleSeconds: number | undefined;
+  let frequency: number | undefined;
   for (let i = 3; i < args.length; i++) {
     const name = option(args[i]);
     const hasMore = i + 1 < args.length;
     if (name === 'replace') replaces = true;
     else if (name === 'absttl') isAbsolute = true;
-    else if (name === 'idletime' && hasMore && !frequency) {
-      idle = true;
-      if (integer(args[++i]) < 0) throw new ErrorReply('ERR Invalid IDLETIME value, must be >= 0');
-    } else if (name === 'freq' && hasMore && !idle) {
-      frequency = true;
-      const value = integer(args[++i]);
-      if (value < 0 || value > 255) {
+    else if (name === 'idletime' && hasMore && frequency === undefined) {
+      idleSeconds = integer(args[++i]);
+      if (idleSeconds < 0) throw new ErrorReply('ERR Invalid IDLETIME value, must be >= 0');
+    } else if (name === 'freq' && hasMore && idleSeconds === undefined) {
+      frequency = integer(args[++i]);
+      if (frequency < 0 || frequency > 255) {
         throw new ErrorReply('ERR Invalid FREQ value, must be >= 0 and <= 255');
       }
     } else throw syntaxError();
   }
-  return { replaces, isAbsolute };
+  return { replaces, isAbsolute, idleSeconds, frequency };
 }
 
 function restore(args: readonly Bytes[], keyspace: Keyspace): Reply {
   const [key, time, payload] = args;
-  const { replaces, isAbsolute } = restoreOptions(args);
+  const { replaces, isAbsolute, idleSeconds, frequency } = restoreOptions(args);
   const entry = keyspace.find(key);
   if (entry !== undefined && !replaces) {
     throw new ErrorReply('BUSYKEY Target key name already exists.');
@@ -58,8 +60,14 @@ function restore(args: readonly Bytes[], keyspace: Keyspace): Reply {
   }
   const value = decoded(bytes);
   const expiresAtMs = ttl === 0 ? Infinity : isAbsolute ? ttl : keyspace.nowMs + ttl;
-  if (expiresAtMs <= keyspace.nowMs) keyspace.delete(key);
-  else keyspace.set(key, value, expiresAtMs);
+  // As in Redis, the key is a new one: how often the old one was used does not count.
+  keyspace.delete(key);
+  if (expiresAtMs <= keyspace.nowMs) return OK;
+  keyspace.set(key, value, expiresAtMs);
+  // What the policy does not look at has no effect.
+  if (keyspace.usage.countsFrequency) {
+    if (frequency !== undefined) keyspace.setStaleness(key, stalenessOfFrequency(frequency));
+  } else if (idleSeconds !== undefined) keyspace.setStaleness(key, stalenessOfIdle(idleSeconds));
   return OK;
 }
 
@@ -91,7 +99,6 @@ export const DUMP: readonly CommandSpec[] = [
     category: 'generic',
     since: '2.6.0',
     summary: 'Gives a key a value that was dumped.',
-    differs: 'IDLETIME and FREQ are checked and have no effect.',
     keys: ONE_KEY,
     run: (args, { keyspace }) => restore(args, keyspace),
   },

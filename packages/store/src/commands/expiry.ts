@@ -57,7 +57,7 @@ function timeOf(
   key: Bytes,
   convert: (expiresAtMs: number, nowMs: number) => number,
 ): Reply {
-  const entry = keyspace.find(key);
+  const entry = keyspace.peek(key);
   if (entry === undefined) return ABSENT;
   if (entry.expiresAtMs === Infinity) return NEVER;
   const time = convert(entry.expiresAtMs, keyspace.nowMs);

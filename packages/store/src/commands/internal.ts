@@ -80,14 +80,25 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
     });
   },
 
-  /** For INFO: how many keys there are, how many of them expire some time, and how many bytes they take. */
-  '.info': (_args, { keyspace }) => [keyspace.entries.size, keyspace.expiring, keyspace.memory],
+  /** For INFO: how many keys there are, how many of them expire some time, how many bytes they take, and how many were evicted. */
+  '.info': (_args, { keyspace, eviction }) => [
+    keyspace.entries.size,
+    keyspace.expiring,
+    keyspace.memory,
+    eviction.evicted,
+  ],
 
-  /** How many bytes the keys of the shard may take. */
-  '.maxmemory': ([bytes], { keyspace }) => {
-    keyspace.memoryMax = Number(bytes);
+  /** For CONFIG GET: the settings of memory, as names and values. */
+  '.settings': (_args, { eviction }) => Object.entries(eviction.settings).flat(),
+
+  /** For CONFIG SET: the number of shards, and names and values. */
+  '.configure': ([shards, ...pairs], { eviction }) => {
+    const changes: Record<string, string> = {};
+    for (let i = 0; i < pairs.length; i += 2) changes[pairs[i]] = pairs[i + 1];
+    eviction.configure(changes, Number(shards));
     return 1;
   },
+
   /** The body of a script. */
   '.script': ([sha], { scripts }) => scripts.bodies.get(sha) ?? null,
 

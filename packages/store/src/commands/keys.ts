@@ -20,7 +20,9 @@ function countKeys(satisfies: (keyspace: Keyspace, key: Bytes) => boolean): Run 
   };
 }
 
-const isThere = (keyspace: Keyspace, key: Bytes): boolean => keyspace.find(key) !== undefined;
+const isThere = (keyspace: Keyspace, key: Bytes): boolean => keyspace.peek(key) !== undefined;
+
+const isUsed = (keyspace: Keyspace, key: Bytes): boolean => keyspace.find(key) !== undefined;
 
 const isDeleted = (keyspace: Keyspace, key: Bytes): boolean =>
   isThere(keyspace, key) && keyspace.delete(key);
@@ -90,7 +92,7 @@ function randomKey(execution: Execution): Reply {
   const { entries } = keyspace;
   while (entries.size > 0) {
     const key = entries.keyAt(Math.floor(execution.random() * entries.size));
-    if (keyspace.find(key) !== undefined) return key;
+    if (keyspace.peek(key) !== undefined) return key;
   }
   return null;
 }
@@ -145,7 +147,7 @@ export const KEYS: readonly CommandSpec[] = [
     summary: 'Counts those of the keys that exist, as if they were used.',
     keys: ALL_KEYS,
     spread: SUM_PER_KEY,
-    run: countKeys(isThere),
+    run: countKeys(isUsed),
   },
   {
     name: 'type',
@@ -156,7 +158,7 @@ export const KEYS: readonly CommandSpec[] = [
     summary: 'Replies with the type of the value of a key.',
     keys: ONE_KEY,
     run: ([key], { keyspace }) => {
-      const entry = keyspace.find(key);
+      const entry = keyspace.peek(key);
       return new Simple(entry === undefined ? 'none' : typeOf(entry.value));
     },
   },

@@ -2,6 +2,7 @@
 
 import { encodingOfCollection } from '../engine/encodings.js';
 import type { Entry, Keyspace } from '../engine/keyspace.js';
+import { frequencyOf, idleSeconds } from '../engine/usage.js';
 import type { Value } from '../engine/values.js';
 import { type Bytes, ErrorReply, type Reply, Simple } from '../resp/reply.js';
 import { integer, option, parseInteger, syntaxError } from './arguments.js';
@@ -25,8 +26,22 @@ function encodingOf(value: Value): string {
 
 function ofEntry(reply: (entry: Entry) => Reply): Run {
   return ([key], { keyspace }) => {
-    const entry = keyspace.find(key);
+    const entry = keyspace.peek(key);
     return entry === undefined ? null : reply(entry);
+  };
+}
+
+/** @param reply  gets the staleness of the key */
+function ofUsage(
+  counted: 'recency' | 'frequency',
+  refusal: string,
+  reply: (staleness: number) => Reply,
+): Run {
+  return ([key], { keyspace }) => {
+    if (keyspace.peek(key) === undefined) return null;
+    const isCounted = keyspace.usage.countsFrequency === (counted === 'frequency');
+    if (!isCounted) throw new ErrorReply(refusal);
+    return reply(keyspace.stalenessOf(key));
   };
 }
 
@@ -35,12 +50,13 @@ function memoryUsage(args: readonly Bytes[], keyspace: Keyspace): Reply {
     if (option(args[i]) !== 'samples' || i + 1 === args.length) throw syntaxError();
     if (integer(args[i + 1]) < 0) throw syntaxError();
   }
-  return keyspace.find(args[0])?.memory ?? null;
+  return keyspace.peek(args[0])?.memory ?? null;
 }
 
-const NO_FREQUENCIES =
-  'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between ' +
-  'policies at runtime LRU and LFU data will take some time to adjust.';
+const ADJUSTS =
+  'Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.';
+const NO_FREQUENCIES = `ERR An LFU maxmemory policy is not selected, access frequency not tracked. ${ADJUSTS}`;
+const NO_IDLE_TIMES = `ERR An LFU maxmemory policy is selected, idle time not tracked. ${ADJUSTS}`;
 
 const OBJECT_HELP = [
   'OBJECT <subcommand> <key>. Subcommands are:',
@@ -81,9 +97,8 @@ export const OBJECT: readonly CommandSpec[] = [
     category: 'generic',
     since: '2.2.3',
     summary: 'Replies with the seconds since a key was used.',
-    differs: 'Always 0: it is not recorded.',
     keys: KEY,
-    run: ofEntry(() => 0),
+    run: ofUsage('recency', NO_IDLE_TIMES, idleSeconds),
   },
   {
     name: 'object|freq',
@@ -92,11 +107,8 @@ export const OBJECT: readonly CommandSpec[] = [
     category: 'generic',
     since: '4.0.0',
     summary: 'Tells how often a key is used.',
-    differs: 'It is not recorded: the error of Redis without an LFU policy.',
     keys: KEY,
-    run: ofEntry(() => {
-      throw new ErrorReply(NO_FREQUENCIES);
-    }),
+    run: ofUsage('frequency', NO_FREQUENCIES, frequencyOf),
   },
   {
     name: 'object|help',

@@ -1,15 +1,17 @@
 /** Runs commands by their names: at a shard, and in the scratch store of a transaction. */
 
 import type { Channels } from '../engine/channels.js';
+import { Eviction } from '../engine/eviction.js';
 import type { Keyspace } from '../engine/keyspace.js';
+import { Random } from '../engine/random.js';
 import { type Bytes, ErrorReply, type Reply, Simple } from '../resp/reply.js';
+import { outOfMemory } from './arguments.js';
 import { INTERNAL } from './internal.js';
 import { lookUp } from './lookup.js';
+import { needMemory } from './memory.js';
 import { Scripts } from './scripting/scripts.js';
 import type { Execution, FoundCommand, Reach } from './spec.js';
 import { COMMANDS_BY_NAME, keyPositions } from './table.js';
-
-const OOM = "OOM command not allowed when used memory > 'maxmemory'.";
 
 /** What a command returns that waits. No client sees it. */
 export const BLOCKED = new Simple('BLOCKED');
@@ -34,8 +36,9 @@ export class CommandRunner implements Execution {
   /** What the command would wait for, if it has found nothing. */
   wait: Wait | undefined;
   resumed = false;
+  isShort = false;
   #mayBlock = false;
-  #random = 0;
+  readonly #random = new Random(0);
 
   constructor(
     readonly keyspace: Keyspace,
@@ -43,25 +46,36 @@ export class CommandRunner implements Execution {
     readonly publish: Publish,
     readonly scripts = new Scripts(),
     readonly reach = EVERYTHING,
+    readonly eviction = new Eviction(keyspace),
   ) {}
 
   /**
    * @param seed  what the command picks at random depends on it alone
+   * @param isShort  whether memory is short: a command that may need more is refused
    * @returns an `ErrorReply` if the command fails
    */
-  start(name: string, args: readonly Bytes[], seed: number, mayBlock: boolean): Reply {
-    this.#random = seed;
+  start(
+    name: string,
+    args: readonly Bytes[],
+    seed: number,
+    mayBlock: boolean,
+    isShort = false,
+  ): Reply {
+    this.#random.state = seed;
     this.#mayBlock = mayBlock;
     this.resumed = false;
+    this.isShort = isShort;
     this.wait = undefined;
+    if (isShort && needMemory([{ name, args }])) return outOfMemory(name);
     return this.#run(name, args);
   }
 
-  /** Runs a command again that has waited. */
+  /** Runs a command again that has waited. It is not refused any more. */
   resume(name: string, args: readonly Bytes[], mayBlock = true): Reply {
-    this.#random = 0;
+    this.#random.state = 0;
     this.#mayBlock = mayBlock;
     this.resumed = true;
+    this.isShort = false;
     this.wait = undefined;
     return this.#run(name, args);
   }
@@ -88,7 +102,7 @@ export class CommandRunner implements Execution {
     const command = COMMANDS_BY_NAME.get(name);
     const run = command?.run ?? INTERNAL[name];
     if (run === undefined) return new ErrorReply(`ERR unknown command '${name}'`);
-    if (this.keyspace.isFull && command?.flags.includes('denyoom')) return new ErrorReply(OOM);
+    this.keyspace.usage.begin();
     try {
       return run(args, this);
     } catch (error) {
@@ -98,12 +112,8 @@ export class CommandRunner implements Execution {
     }
   }
 
-  /** Mulberry32. */
   random(): number {
-    this.#random = (this.#random + 0x6d2b79f5) | 0;
-    let x = Math.imul(this.#random ^ (this.#random >>> 15), 1 | this.#random);
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
+    return this.#random.next();
   }
 
   block(

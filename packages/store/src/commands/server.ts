@@ -38,7 +38,7 @@ export const SERVER: readonly CommandSpec[] = [
     ADMIN,
     '2.0.0',
     'Returns configuration parameters.',
-    'those of this gateway',
+    'those of this gateway; those of memory are of all shards',
   ),
   server('config|help', 2, OPEN, '5.0.0', 'Lists the subcommands.'),
   server('config|resetstat', 2, ADMIN, '2.0.0', 'Resets the statistics.', 'those of this gateway'),
@@ -49,7 +49,7 @@ export const SERVER: readonly CommandSpec[] = [
     ADMIN,
     '2.0.0',
     'Sets configuration parameters.',
-    'at this gateway; many are kept without effect',
+    'at this gateway; many are kept without effect. Those of memory are set in all shards',
   ),
   server(
     'info',

@@ -1,6 +1,7 @@
 /** What the table of commands says of each one. The router, the engine, `COMMAND` and the documents read it. */
 
 import type { Channels } from '../engine/channels.js';
+import type { Eviction } from '../engine/eviction.js';
 import type { Keyspace } from '../engine/keyspace.js';
 import type { Bytes, ErrorReply, Reply } from '../resp/reply.js';
 import type { Scripts } from './scripting/scripts.js';
@@ -24,6 +25,9 @@ export interface FoundCommand {
 /** What a command runs in: a shard, or the scratch store of a transaction. */
 export interface Execution {
   readonly keyspace: Keyspace;
+  readonly eviction: Eviction;
+  /** Whether memory was short when the command began. */
+  readonly isShort: boolean;
   /** The same at all replicas. @returns 0 <= x < 1 */
   random(): number;
   /** Whether a command that waited is run again (see `block`). It goes on waiting for keys that have a value of another type. */

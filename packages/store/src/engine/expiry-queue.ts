@@ -1,7 +1,8 @@
 /**
- * The keys that expire, first those that expire first, then by their bytes: so the order does not depend on how it came about, and
- * replicas that have restored a snapshot remove the same keys as the others. A binary heap. Each entry knows its place, so that one whose
+ * The keys that expire, first those that expire first, then by their bytes. A binary heap. Each entry knows its place, so that one whose
  * time changes moves at once, and nothing outdated piles up.
+ *
+ * Random picks go by place, so the places are a part of the state: snapshots have them.
  */
 
 import type { Bytes } from '../resp/reply.js';
@@ -24,13 +25,18 @@ export class ExpiryQueue {
     return this.#keys[0];
   }
 
+  keyAt(place: number): Bytes {
+    return this.#keys[place];
+  }
+
+  /** In the order of their places. */
+  keys(): readonly Bytes[] {
+    return this.#keys;
+  }
+
   /** Adds an entry, or moves it to the place that its time demands now. */
   put(key: Bytes, entry: Entry): void {
-    if (entry.queueIndex < 0) {
-      this.#keys.push(key);
-      this.#entries.push(entry);
-      entry.queueIndex = this.#entries.length - 1;
-    }
+    if (entry.queueIndex < 0) this.append(key, entry);
     this.#rise(entry.queueIndex);
     this.#sink(entry.queueIndex);
   }
@@ -58,6 +64,13 @@ export class ExpiryQueue {
   clear(): void {
     this.#keys.length = 0;
     this.#entries.length = 0;
+  }
+
+  /** Adds what another queue has at its next place. */
+  append(key: Bytes, entry: Entry): void {
+    this.#keys.push(key);
+    this.#entries.push(entry);
+    entry.queueIndex = this.#keys.length - 1;
   }
 
   #isBefore(a: number, b: number): boolean {

@@ -33,6 +33,11 @@ export class IndexedMap<V> {
     return position === undefined ? undefined : this.#values[position];
   }
 
+  /** @returns undefined if the key is not there */
+  positionOf(key: Bytes): number | undefined {
+    return this.#positions.get(key);
+  }
+
   /** @returns whether the key is new */
   set(key: Bytes, value: V): boolean {
     const position = this.#positions.get(key);
@@ -84,6 +89,10 @@ export class IndexedMap<V> {
 
   valueAt(position: number): V {
     return this.#values[position];
+  }
+
+  setAt(position: number, value: V): void {
+    this.#values[position] = value;
   }
 
   keys(): readonly Bytes[] {

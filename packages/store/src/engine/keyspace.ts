@@ -12,6 +12,7 @@ import { IndexedMap } from './indexed-map.js';
 import { memoryOf } from './memory.js';
 import { grown, ownBuffer } from './own-buffer.js';
 import { PIECE_BYTES, readSnapshot, Snapshots } from './snapshot.js';
+import { Usage } from './usage.js';
 import { typeOf, type Value, type ValueType } from './values.js';
 
 export { Entry };
@@ -30,14 +31,14 @@ const ABSENT_VERSIONS = 1 << 16;
 export class Keyspace {
   /** The time of the command that is run. */
   nowMs = 0;
-  /** How many bytes all entries may take; 0: any number. */
-  memoryMax = 0;
   readonly entries = new IndexedMap<Entry>();
+  /** By the positions of the entries. */
+  readonly usage = new Usage();
+  readonly expiryQueue = new ExpiryQueue();
   /** The version that was given last. */
   #version = 0;
   /** The version of the last deletion of a key with this hash. */
   readonly #absent = new Float64Array(ABSENT_VERSIONS);
-  readonly #expiryQueue = new ExpiryQueue();
   #memory = 0;
   readonly #snapshots = new Snapshots();
 
@@ -45,7 +46,7 @@ export class Keyspace {
 
   /** How many keys expire some time. */
   get expiring(): number {
-    return this.#expiryQueue.size;
+    return this.expiryQueue.size;
   }
 
   /** About how many bytes all entries take. */
@@ -53,16 +54,35 @@ export class Keyspace {
     return this.#memory;
   }
 
-  get isFull(): boolean {
-    return this.memoryMax > 0 && this.#memory > this.memoryMax;
+  /** The key counts as used. @returns undefined if it is not there, or has expired */
+  find(key: Bytes): Entry | undefined {
+    const position = this.entries.positionOf(key);
+    if (position === undefined) return undefined;
+    const entry = this.entries.valueAt(position);
+    if (entry.expiresAtMs > this.nowMs) {
+      this.usage.used(position);
+      return entry;
+    }
+    this.delete(key);
+    return undefined;
   }
 
-  /** @returns undefined if the key is not there, or has expired */
-  find(key: Bytes): Entry | undefined {
+  /** As `find`, for commands that do not count as a use of the key. */
+  peek(key: Bytes): Entry | undefined {
     const entry = this.entries.get(key);
     if (entry === undefined || entry.expiresAtMs > this.nowMs) return entry;
     this.delete(key);
     return undefined;
+  }
+
+  /** Of a key that is there. */
+  stalenessOf(key: Bytes): number {
+    return this.usage.staleness(this.entries.positionOf(key)!);
+  }
+
+  /** For a key that is there. */
+  setStaleness(key: Bytes, staleness: number): void {
+    this.usage.setStaleness(this.entries.positionOf(key)!, staleness);
   }
 
   hasExpired(entry: Entry): boolean {
@@ -126,27 +146,24 @@ export class Keyspace {
 
   /** Replaces whatever the key has, its expiry time included. */
   set(key: Bytes, value: Value, expiresAtMs = Infinity): void {
-    let entry = this.entries.get(key);
-    if (entry === undefined) {
+    const position = this.entries.positionOf(key);
+    let entry: Entry;
+    if (position === undefined) {
       entry = new Entry(value);
       this.#add(key, entry);
-    } else if (this.#snapshots.need(entry)) {
-      // The snapshot has the old entry. A new one spares its bytes.
-      const old = entry;
-      entry = new Entry(value);
-      entry.expiresAtMs = old.expiresAtMs;
-      entry.memory = old.memory;
-      this.#expiryQueue.replace(old, entry);
-      this.#snapshots.added(entry);
-      this.entries.set(key, entry);
-    } else entry.value = value;
+    } else {
+      this.usage.used(position);
+      entry = this.entries.valueAt(position);
+      if (this.#snapshots.need(entry)) entry = this.#succeed(entry, position, value);
+      else entry.value = value;
+    }
     if (entry.expiresAtMs !== expiresAtMs) this.#setExpiry(key, entry, expiresAtMs);
     this.#entryChanged(key, entry);
   }
 
   /** Replaces the value, and keeps the expiry time. */
   replace(key: Bytes, value: Value): void {
-    this.set(key, value, this.find(key)?.expiresAtMs);
+    this.set(key, value, this.peek(key)?.expiresAtMs);
   }
 
   /** For a value that was changed in place (after `forWrite`), or that was created because the key is absent. */
@@ -158,10 +175,12 @@ export class Keyspace {
 
   /** @returns whether the key was there */
   delete(key: Bytes): boolean {
-    const entry = this.entries.get(key);
-    if (entry === undefined) return false;
+    const position = this.entries.positionOf(key);
+    if (position === undefined) return false;
+    const entry = this.entries.valueAt(position);
     this.entries.delete(key);
-    this.#expiryQueue.remove(entry);
+    this.usage.removed(position, this.entries.size);
+    this.expiryQueue.remove(entry);
     this.#memory -= entry.memory;
     this.#absent[hashOf(key)] = ++this.#version;
     this.observer.changed(key);
@@ -174,14 +193,16 @@ export class Keyspace {
     // The value is then changed in place under the other key: a snapshot that has the entry must not notice.
     this.#beforeWrite(entry);
     const { value, expiresAtMs } = entry;
+    const staleness = this.stalenessOf(from);
     this.delete(from);
     this.set(to, value, expiresAtMs);
+    this.setStaleness(to, staleness);
   }
 
   clear(): void {
     const keys = this.entries.keys().slice();
     this.entries.clear();
-    this.#expiryQueue.clear();
+    this.expiryQueue.clear();
     this.#memory = 0;
     for (const key of keys) {
       this.#absent[hashOf(key)] = ++this.#version;
@@ -190,7 +211,7 @@ export class Keyspace {
   }
 
   expireAt(key: Bytes, expiresAtMs: number): void {
-    const entry = this.find(key);
+    const entry = this.peek(key);
     if (entry === undefined) return;
     this.#beforeWrite(entry);
     if (entry.expiresAtMs !== expiresAtMs) this.#setExpiry(key, entry, expiresAtMs);
@@ -204,7 +225,7 @@ export class Keyspace {
    * @returns how many were removed
    */
   expireSome(max: number, skip: (key: Bytes) => boolean): number {
-    const queue = this.#expiryQueue;
+    const queue = this.expiryQueue;
     if (queue.firstMs > this.nowMs) return 0;
     const skipped: Bytes[] = [];
     let removed = 0;
@@ -219,6 +240,19 @@ export class Keyspace {
     return removed;
   }
 
+  /** @param skip  whether the key does not count. @returns undefined if there is none */
+  firstToExpire(skip: (key: Bytes) => boolean): Bytes | undefined {
+    const queue = this.expiryQueue;
+    const skipped: Bytes[] = [];
+    while (queue.size > 0 && skip(queue.firstKey)) {
+      skipped.push(queue.firstKey);
+      queue.remove(this.entries.get(queue.firstKey)!);
+    }
+    const first = queue.size === 0 ? undefined : queue.firstKey;
+    for (const key of skipped) queue.put(key, this.entries.get(key)!);
+    return first;
+  }
+
   /** To be called after every change: gives the key a new version. */
   changed(key: Bytes): void {
     const entry = this.entries.get(key);
@@ -230,7 +264,7 @@ export class Keyspace {
    * same hash was deleted: a watch may fail without need, but never holds by mistake.
    */
   versionOf(key: Bytes): number {
-    return this.find(key)?.version ?? this.#absent[hashOf(key)];
+    return this.peek(key)?.version ?? this.#absent[hashOf(key)];
   }
 
   /** The keyspace as it is now, in pieces. Commands can go on before all pieces are read. */
@@ -241,6 +275,8 @@ export class Keyspace {
       absentVersions: this.#absent.slice(),
       keys: this.entries.keys().slice(),
       entries: this.entries.values().slice(),
+      usage: this.usage.state(this.entries.size),
+      expiring: this.expiryQueue.keys().slice(),
     };
     return this.#snapshots.take(state, pieceBytes);
   }
@@ -249,7 +285,7 @@ export class Keyspace {
   restore(bytes: Uint8Array): void {
     const state = readSnapshot(bytes, this.#absent);
     this.entries.clear();
-    this.#expiryQueue.clear();
+    this.expiryQueue.clear();
     this.#memory = 0;
     this.nowMs = state.nowMs;
     this.#version = state.version;
@@ -257,8 +293,9 @@ export class Keyspace {
       const entry = state.entries[i];
       this.#add(key, entry);
       this.#account(key, entry);
-      if (entry.expiresAtMs !== Infinity) this.#expiryQueue.put(key, entry);
     });
+    this.usage.restore(state.usage);
+    for (const key of state.expiring) this.expiryQueue.append(key, this.entries.get(key)!);
   }
 
   #typed<T extends ValueType>(
@@ -273,6 +310,18 @@ export class Keyspace {
   #add(key: Bytes, entry: Entry): void {
     this.#snapshots.added(entry);
     this.entries.set(key, entry);
+    this.usage.added(this.entries.size - 1);
+  }
+
+  /** A snapshot has the old entry. A new one spares its bytes. */
+  #succeed(old: Entry, position: number, value: Value): Entry {
+    const entry = new Entry(value);
+    entry.expiresAtMs = old.expiresAtMs;
+    entry.memory = old.memory;
+    this.expiryQueue.replace(old, entry);
+    this.#snapshots.added(entry);
+    this.entries.setAt(position, entry);
+    return entry;
   }
 
   #beforeWrite(entry: Entry): void {
@@ -293,8 +342,8 @@ export class Keyspace {
 
   #setExpiry(key: Bytes, entry: Entry, expiresAtMs: number): void {
     entry.expiresAtMs = expiresAtMs;
-    if (expiresAtMs === Infinity) this.#expiryQueue.remove(entry);
-    else this.#expiryQueue.put(key, entry);
+    if (expiresAtMs === Infinity) this.expiryQueue.remove(entry);
+    else this.expiryQueue.put(key, entry);
   }
 }
 

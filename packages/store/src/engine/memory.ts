@@ -33,7 +33,7 @@ const TEXT = 8 + STRING;
 const PENDING = 120;
 /** An element of a list, without its bytes. */
 const ELEMENT = 12 + STRING;
-const ENTRY = 84;
+const ENTRY = 90;
 /** The place of a key in the queue of those that expire. */
 const EXPIRY = 20;
 

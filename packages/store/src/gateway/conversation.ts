@@ -14,13 +14,14 @@ import { type Bytes, ErrorReply, NullArray, OK, QUEUED, type Reply } from '../re
 import { isQueued, refusalOf } from './admission.js';
 import type { Blocked } from './backend.js';
 import { type Carrier, carrierOf } from './carriers.js';
-import { errorReplyOf, unknownOutcome } from './errors.js';
-import { isOfShards, planExec } from './exec-plan.js';
+import { errorReplyOf, execFailure, unknownOutcome } from './errors.js';
+import { isOfShards, ownReplies, ownReply, planExec } from './exec-plan.js';
 import type { Gateway } from './gateway.js';
 import { JoinedCalls } from './joined-calls.js';
 import type { Line } from './line.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
+import { needCare } from './shortage.js';
 import { FORWARD, Known, RepliesInOrder, Several, Silent, type Step } from './steps.js';
 import { readVersions } from './versions.js';
 
@@ -222,9 +223,16 @@ export class Conversation {
       return;
     }
     if (command.name === 'script|flush') scripts.forget();
+    const before = this.#calls.length;
     const step = router.route(command, args, this.session.resp, this.#calls);
     if (step === undefined) {
       if (this.#startsAlone(carrier, args)) this.#coordinate({ command, args });
+      return;
+    }
+    if (this.#calls.length - before > 1 && needCare(shards, this.#calls.slice(before))) {
+      const calls = this.#calls.splice(before);
+      if (this.#startsAlone(carrier, args))
+        this.#runIf([], calls, async () => step, unknownOutcome);
       return;
     }
     this.#add(step);
@@ -423,9 +431,12 @@ export class Conversation {
     const plan = transaction.isRefused
       ? undefined
       : planExec(this.gateway.router, session.resp, transaction.commands);
+    const isConditional =
+      session.watched.length > 0 ||
+      plan?.asksShards ||
+      needCare(this.gateway.shards, plan?.calls ?? []);
     const isAlone =
-      plan !== undefined &&
-      (plan.calls === undefined || session.watched.length > 0 || plan.changesSession);
+      plan !== undefined && (plan.calls === undefined || isConditional || plan.changesSession);
     if (isAlone && !this.#startsAlone(carrier, [])) return;
 
     const { watched } = session;
@@ -439,63 +450,58 @@ export class Conversation {
       this.#execCoordinated(commands, watched);
       return;
     }
-    const newStep = (joined?: JoinedCalls): Step =>
+    const { client } = this.line;
+    const stepOf = (own: readonly (Reply | undefined)[], joined?: JoinedCalls): Step =>
       new Several(
-        plan.steps.map((step, i) => step ?? new Known(this.#ownReply(commands[i]))),
+        plan.steps.map((step, i) => step ?? new Known(own[i]!)),
         joined,
       );
-    if (watched.length > 0) this.#execIf(watched, plan.calls, newStep);
-    else {
-      const joined = new JoinedCalls(plan.calls);
-      this.#calls.push(...joined.calls);
-      this.#add(newStep(joined));
-      this.#count(transaction.bytes);
+    if (isConditional) {
+      const step = async (): Promise<Step> => stepOf(await ownReplies(commands, client));
+      this.#runIf(watched, plan.calls, step, execFailure);
+      return;
     }
-  }
-
-  /** The gateway carries out its own commands. Those that it can't at once are not allowed here. */
-  #ownReply({ command, args }: QueuedCommand): Reply {
-    const carrier = carrierOf(command);
-    try {
-      if (carrier.kind === 'immediate') return carrier.handle(args, this.line.client);
-      const reply = carrier.kind === 'session' ? carrier.handle(args, this.line.client) : undefined;
-      if (reply !== undefined && !(reply instanceof Promise)) return reply;
-      return new ErrorReply('ERR Command not allowed inside a transaction');
-    } catch (error) {
-      return errorReplyOf(error);
-    }
+    const own = plan.steps.map((step, i) => step === undefined && ownReply(commands[i], client));
+    const joined = new JoinedCalls(plan.calls);
+    this.#calls.push(...joined.calls);
+    this.#add(stepOf(own as Reply[], joined));
+    this.#count(transaction.bytes);
   }
 
   /** The state of one shard decides what another one does. */
   #execCoordinated(commands: readonly QueuedCommand[], watched: readonly Watched[]): void {
     const ofShards = commands.filter(({ command }) => isOfShards(carrierOf(command).kind));
     const queued = ofShards.map(({ command, args }) => ({ name: command.name, args }));
+    const exec = async (): Promise<Reply> => {
+      const replies = await this.gateway.transactions.transact(queued, watched);
+      if (replies instanceof NullArray) return replies;
+      const own = await ownReplies(commands, this.line.client);
+      let at = 0;
+      return own.map((reply) => (reply === undefined ? replies[at++] : reply));
+    };
     this.#isBusy = true;
-    this.gateway.transactions.transact(queued, watched).then(
-      (replies) => {
-        if (replies instanceof NullArray) {
-          this.#goOn(replies);
-          return;
-        }
-        let at = 0;
-        const all = commands.map((command) =>
-          isOfShards(carrierOf(command.command).kind) ? replies[at++] : this.#ownReply(command),
-        );
-        this.#goOn(all);
-      },
-      (error) => this.#goOn(unknownOutcome(error)),
+    exec().then(
+      (reply) => this.#goOn(reply),
+      (error) => this.#goOn(execFailure(error)),
     );
   }
 
-  /** Each shard does its part alone, if no watched key has changed. */
-  #execIf(watched: readonly Watched[], calls: readonly ShardCall[], newStep: () => Step): void {
+  /** Each shard does its part alone, if no watched key has changed and memory is not short. */
+  #runIf(
+    watched: readonly Watched[],
+    calls: readonly ShardCall[],
+    stepOf: () => Promise<Step>,
+    failure: (error: unknown) => ErrorReply,
+  ): void {
+    const run = async (): Promise<readonly [Step, RepliesInOrder]> => {
+      const replies = await this.gateway.transactions.runIf(watched, calls);
+      if (replies instanceof NullArray) return [new Known(replies), NO_REPLIES];
+      return [await stepOf(), new RepliesInOrder(replies)];
+    };
     this.#isBusy = true;
-    this.gateway.transactions.runIf(watched, calls).then(
-      (replies) => {
-        if (replies instanceof NullArray) this.#goOn(replies);
-        else this.#finish(newStep(), new RepliesInOrder(replies));
-      },
-      (error) => this.#goOn(unknownOutcome(error)),
+    run().then(
+      ([step, replies]) => this.#finish(step, replies),
+      (error) => this.#goOn(failure(error)),
     );
   }
 }

@@ -1,10 +1,13 @@
 /** Who does what in a transaction. */
 
-import { ErrorReply } from '../resp/reply.js';
+import { ErrorReply, type Reply } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
 import { type Carrier, carrierOf } from './carriers.js';
+import type { Client } from './client.js';
+import { errorReplyOf } from './errors.js';
 import type { Router } from './router.js';
 import type { QueuedCommand } from './session.js';
+import { concernShards } from './settings.js';
 import type { ShardCall } from './shards.js';
 import { Known, type Step } from './steps.js';
 
@@ -14,6 +17,8 @@ export interface ExecPlan {
   /** Missing for what the gateway carries out itself. */
   readonly steps: readonly (Step | undefined)[];
   readonly changesSession: boolean;
+  /** The gateway asks the shards for some of what it carries out itself. */
+  readonly asksShards: boolean;
 }
 
 export function planExec(
@@ -24,10 +29,12 @@ export function planExec(
   const calls: ShardCall[] = [];
   const steps: (Step | undefined)[] = [];
   let changesSession = false;
+  let asksShards = false;
   let isCoordinated = false;
   for (const queued of commands) {
     const { kind } = carrierOf(queued.command);
     if (kind === 'session') changesSession = true;
+    if (isAboutShards(queued)) asksShards = true;
     if (!isOfShards(kind)) steps.push(undefined);
     else {
       const step = route(router, resp, queued, calls);
@@ -35,7 +42,41 @@ export function planExec(
       steps.push(step);
     }
   }
-  return { calls: isCoordinated ? undefined : calls, steps, changesSession };
+  return { calls: isCoordinated ? undefined : calls, steps, changesSession, asksShards };
+}
+
+/** Whether it is about what the shards keep for all gateways. */
+function isAboutShards({ command: { name }, args }: QueuedCommand): boolean {
+  return (name === 'config|get' || name === 'config|set') && concernShards(args);
+}
+
+/** What the gateway replies to its own command. A promise only if it asks the shards. */
+export function ownReply(
+  { command, args }: QueuedCommand,
+  client: Client,
+): Reply | Promise<Reply | undefined> {
+  const carrier = carrierOf(command);
+  try {
+    if (carrier.kind === 'immediate') return carrier.handle(args, client);
+    const reply = carrier.kind === 'session' ? carrier.handle(args, client) : undefined;
+    if (reply !== undefined) return reply;
+    return new ErrorReply('ERR Command not allowed inside a transaction');
+  } catch (error) {
+    return errorReplyOf(error);
+  }
+}
+
+/** One after the other. @returns undefined for the commands of the shards */
+export async function ownReplies(
+  commands: readonly QueuedCommand[],
+  client: Client,
+): Promise<readonly (Reply | undefined)[]> {
+  const replies: (Reply | undefined)[] = [];
+  for (const queued of commands) {
+    const isOwn = !isOfShards(carrierOf(queued.command).kind);
+    replies.push(isOwn ? await ownReply(queued, client) : undefined);
+  }
+  return replies;
 }
 
 /** In a transaction, commands that may wait do not: they are as any others. */

@@ -2,7 +2,7 @@
 
 import { execArgs, type Watched } from '../commands/internal.js';
 import { readReply } from '../resp/reader.js';
-import type { Bytes } from '../resp/reply.js';
+import { type Bytes, ErrorReply } from '../resp/reply.js';
 import type { ShardCall } from './shards.js';
 
 export class JoinedCalls {
@@ -32,13 +32,16 @@ export class JoinedCalls {
     this.#shards = [...shares.keys()];
     this.calls = [...shares].map(([shard, share]) => {
       const commands = share.map(({ command, args, resp }) => ({ name: command.name, args, resp }));
-      return { shard, command: EXEC, args: execArgs(watched, commands), resp: 3 };
+      const isPart = shares.size > 1;
+      return { shard, command: EXEC, args: execArgs(watched, commands), resp: 3, isPart };
     });
   }
 
-  /** @returns the replies to the calls, in their order; undefined if a watched key has changed */
-  split(replies: readonly Uint8Array[]): Uint8Array[] | undefined {
+  /** @returns the replies to the calls, in their order; undefined if a watched key has changed; an error if the shard has refused them */
+  split(replies: readonly Uint8Array[]): Uint8Array[] | ErrorReply | undefined {
     const shares = replies.map((reply) => readReply(reply));
+    const refusal = shares.find((share) => share instanceof ErrorReply);
+    if (refusal !== undefined) return refusal;
     if (!shares.every((share) => Array.isArray(share))) return undefined;
     return this.#places.map(([shard, at]) => {
       const share = shares[this.#shards.indexOf(shard)] as readonly Bytes[];

@@ -39,7 +39,7 @@ export class Router {
     const parts = spread.split(args, this.shardOf, this.shards);
     for (const { shard, args, name } of parts) {
       const partCommand = name === undefined ? command : COMMANDS_BY_NAME.get(name)!;
-      calls.push({ shard, command: partCommand, args, resp: 3 });
+      calls.push({ shard, command: partCommand, args, resp: 3, isPart: parts.length > 1 });
     }
     return new Merged(spread, parts, args, this.shardOf, this.shards);
   }

@@ -1,5 +1,9 @@
-/** The parameters that CONFIG GET and SET know. Some have an effect; others are there because clients ask for them. */
+/**
+ * The parameters that CONFIG GET and SET know. Some have an effect; others are there because clients ask for them. Those of memory are kept
+ * by the shards, for all gateways.
+ */
 
+import { MEMORY_DEFAULTS, type MemorySettings, POLICIES } from '../engine/eviction.js';
 import { matchesGlob } from '../engine/glob.js';
 import { type Bytes, ErrorReply } from '../resp/reply.js';
 
@@ -50,6 +54,16 @@ function yesOrNo(text: string): string {
   return text.toLowerCase();
 }
 
+function oneOf(words: readonly string[]): (text: string) => string {
+  return (text) => {
+    const word = text.toLowerCase();
+    if (!words.includes(word)) {
+      throw new Error(`argument(s) must be one of the following: ${words.join(', ')}`);
+    }
+    return word;
+  };
+}
+
 const anything = (initial: string): Parameter => ({ initial, read: (text) => text });
 const fixed = (initial: string): Parameter => ({ initial, isFixed: true });
 const whole = (initial: number, from: number, to: number): Parameter => ({
@@ -78,8 +92,6 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   'cluster-enabled': fixed('no'),
   databases: fixed('1'),
   dir: fixed(''),
-  maxmemory: fixed('0'),
-  'maxmemory-policy': fixed('noeviction'),
   port: fixed('0'),
   'tls-port': fixed('0'),
   unixsocket: fixed(''),
@@ -100,7 +112,6 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   'list-max-ziplist-size': whole(-2, -5, INT_MAX),
   loglevel: anything('notice'),
   'lua-time-limit': whole(5000, 0, INT_MAX),
-  'maxmemory-samples': whole(5, 1, INT_MAX),
   'min-replicas-max-lag': whole(10, 0, INT_MAX),
   'min-replicas-to-write': whole(0, 0, INT_MAX),
   'notify-keyspace-events': anything(''),
@@ -117,12 +128,32 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   'zset-max-ziplist-value': whole(64, 0, INT_MAX),
 };
 
+/** As `MEMORY_DEFAULTS` has them. */
+const OF_SHARDS: Readonly<Record<string, NonNullable<Parameter['read']>>> = {
+  maxmemory: memory,
+  'maxmemory-policy': oneOf(POLICIES),
+  'maxmemory-samples': integer(1, 64),
+  'lfu-log-factor': integer(0, INT_MAX),
+  'lfu-decay-time': integer(0, INT_MAX),
+};
+
 /** When a client that does not read is disconnected. */
 export interface OutputLimit {
   /** 0: never. */
   readonly hardBytes: number;
   readonly softBytes: number;
   readonly softSeconds: number;
+}
+
+export type Pair = readonly [name: string, value: string];
+
+/** Whether one of the patterns means a parameter that the shards keep. */
+export function concernShards(patterns: readonly Bytes[]): boolean {
+  return Object.keys(MEMORY_DEFAULTS).some((name) => matches(patterns, name));
+}
+
+function matches(patterns: readonly Bytes[], name: string): boolean {
+  return patterns.some((pattern) => matchesGlob(pattern.toLowerCase(), name));
 }
 
 export class Settings {
@@ -151,29 +182,43 @@ export class Settings {
     return this.#outputLimits.get(type)!;
   }
 
-  /** The parameters that match one of the patterns. */
-  matching(patterns: readonly Bytes[]): [string, string][] {
-    const lower = patterns.map((pattern) => pattern.toLowerCase());
-    return [...this.#values].filter(([name]) =>
-      lower.some((pattern) => matchesGlob(pattern, name)),
+  /** The parameters that match one of the patterns. @param ofShards  what the shards keep */
+  matching(patterns: readonly Bytes[], ofShards: Readonly<Partial<MemorySettings>> = {}): Pair[] {
+    return [...this.#values, ...Object.entries(ofShards)].filter(([name]) =>
+      matches(patterns, name),
     );
   }
 
-  /** Sets all or none. */
-  set(pairs: readonly (readonly [name: Bytes, value: Bytes])[]): void {
-    const checked = pairs.map(([name, value]): [string, string] => {
-      const parameter = PARAMETERS[name.toLowerCase()];
-      if (parameter === undefined) {
+  /**
+   * @returns the checked values of this gateway, and those of the shards
+   * @throws ErrorReply if one of them is wrong: all are set or none
+   */
+  check(pairs: readonly (readonly [name: Bytes, value: Bytes])[]): {
+    readonly own: readonly Pair[];
+    readonly ofShards: Partial<MemorySettings>;
+  } {
+    const checked = pairs.map(([name, value]): Pair => {
+      const lower = name.toLowerCase();
+      const parameter = PARAMETERS[lower] ?? { initial: '', read: OF_SHARDS[lower] };
+      if (PARAMETERS[lower] === undefined && OF_SHARDS[lower] === undefined) {
         throw new ErrorReply(
           `ERR Unknown option or number of arguments for CONFIG SET - '${name}'`,
         );
       }
-      return [name.toLowerCase(), checkedValue(name, value, parameter)];
+      return [lower, checkedValue(name, value, parameter)];
     });
     const names = checked.map(([name]) => name);
     const twice = names.find((name, i) => names.indexOf(name) !== i);
     if (twice !== undefined) throw failed(twice, 'duplicate parameter');
-    for (const [name, value] of checked) this.#values.set(name, value);
+    return {
+      own: checked.filter(([name]) => !(name in OF_SHARDS)),
+      ofShards: Object.fromEntries(checked.filter(([name]) => name in OF_SHARDS)),
+    };
+  }
+
+  /** @param pairs  that were checked */
+  set(pairs: readonly Pair[]): void {
+    for (const [name, value] of pairs) this.#values.set(name, value);
     this.#apply();
   }
 

@@ -12,6 +12,8 @@ export interface ShardCall {
   readonly resp: 2 | 3;
   /** If it may block: the number under which its reply comes later. Then the reply to the call itself is empty. */
   readonly blockedAs?: number;
+  /** A part of what several shards do: the shard does not refuse it, not even if its memory is short. */
+  readonly isPart?: boolean;
 }
 
 /**
@@ -23,6 +25,8 @@ export type Replied = (replies: readonly Uint8Array[]) => void;
 export interface Shards {
   /** How many there are. */
   readonly count: number;
+  /** Whether the memory of a shard was short when it last replied to this gateway. */
+  isShort(shard: number): boolean;
   /**
    * Runs all calls, at one place of the order. Calls of one turn of the event loop share messages. To run something after these
    * calls, wait for their replies.

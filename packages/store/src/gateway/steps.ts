@@ -79,14 +79,18 @@ export class Several implements Step {
 
   write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void {
     const own = this.joined === undefined ? replies : this.#split(this.joined, replies);
+    if (own instanceof ErrorReply) {
+      writer.write(own, protocol);
+      return;
+    }
     writer.writeArrayHeader(this.steps.length);
     for (const step of this.steps) step.write(own, writer, protocol);
   }
 
-  #split(joined: JoinedCalls, replies: RepliesInOrder): RepliesInOrder {
+  #split(joined: JoinedCalls, replies: RepliesInOrder): RepliesInOrder | ErrorReply {
     const split = joined.split(joined.calls.map(() => replies.next()));
-    // Nothing was watched, so the calls were run.
-    return new RepliesInOrder(split!);
+    // Nothing was watched, so the calls were run, or refused.
+    return split instanceof ErrorReply ? split : new RepliesInOrder(split!);
   }
 }
 

@@ -12,14 +12,19 @@ export interface Call {
   readonly resp: 2 | 3;
   /** If the call may block: the number by which the gateway knows it. Otherwise 0. */
   readonly blockedAs: number;
+  /** A part of what several shards do: it is not refused, because the others do theirs. */
+  readonly isPart?: boolean;
 }
 
 const RESP3 = 1;
 const MAY_BLOCK = 2;
+const IS_PART = 4;
 
 export function writeCall(writer: ByteWriter, call: Call): void {
-  const { name, args, resp, blockedAs } = call;
-  writer.bytes(name).uint8((resp === 3 ? RESP3 : 0) | (blockedAs !== 0 ? MAY_BLOCK : 0));
+  const { name, args, resp, blockedAs, isPart } = call;
+  const flags =
+    (resp === 3 ? RESP3 : 0) | (blockedAs !== 0 ? MAY_BLOCK : 0) | (isPart ? IS_PART : 0);
+  writer.bytes(name).uint8(flags);
   if (blockedAs !== 0) writer.float64(blockedAs);
   writer.uint32(args.length);
   for (const arg of args) writer.bytes(arg);
@@ -31,7 +36,8 @@ export function readCall(reader: ByteReader): Call {
   const blockedAs = flags & MAY_BLOCK ? reader.float64() : 0;
   const args = new Array<Bytes>(reader.uint32());
   for (let i = 0; i < args.length; i++) args[i] = reader.bytes();
-  return { name, args, resp: flags & RESP3 ? 3 : 2, blockedAs };
+  const isPart = (flags & IS_PART) !== 0;
+  return { name, args, resp: flags & RESP3 ? 3 : 2, blockedAs, isPart };
 }
 
 /** The replies to calls, each with its length. That of a call that is blocked is empty. */
@@ -99,37 +105,61 @@ export function readPreparation(content: Uint8Array): Preparation {
 export interface Prepared {
   /** The time of the shard. */
   readonly nowMs: number;
+  /** Whether its memory is short. */
+  readonly isShort: boolean;
+  /** What staleness is about: see `engine/usage`. */
+  readonly countsFrequency: boolean;
   /** In the order of the claimed keys. */
   readonly held: readonly Held[];
 }
 
 export interface Held {
   readonly version: number;
-  /** As `engine/codec` has it; undefined if the key is not there, or its value was not asked for. */
-  readonly entry: Uint8Array | undefined;
+  /** Undefined if the key is not there, or its value was not asked for. */
+  readonly entry: MovedEntry | undefined;
 }
 
+export interface MovedEntry {
+  /** As `engine/codec` has it. */
+  readonly bytes: Uint8Array;
+  readonly staleness: number;
+}
+
+function writeEntry(writer: ByteWriter, entry: MovedEntry | undefined): void {
+  writer.uint8(entry === undefined ? 0 : 1);
+  if (entry === undefined) return;
+  writer.uint32(entry.staleness).uint32(entry.bytes.length).raw(entry.bytes);
+}
+
+function readEntry(reader: ByteReader): MovedEntry | undefined {
+  if (reader.uint8() === 0) return undefined;
+  return { staleness: reader.uint32(), bytes: reader.raw(reader.uint32()) };
+}
+
+const PREPARED = 1;
+const IS_SHORT = 2;
+const COUNTS_FREQUENCY = 4;
+
 export function writePrepared(writer: ByteWriter, prepared: Prepared | undefined): void {
-  writer.uint8(prepared === undefined ? 0 : 1);
-  if (prepared === undefined) return;
-  writer.float64(prepared.nowMs);
-  for (const { version, entry } of prepared.held) {
-    writer.float64(version).uint8(entry === undefined ? 0 : 1);
-    if (entry !== undefined) writer.uint32(entry.length).raw(entry);
+  if (prepared === undefined) {
+    writer.uint8(0);
+    return;
   }
+  const { nowMs, isShort, countsFrequency, held } = prepared;
+  const flags = (isShort ? IS_SHORT : 0) | (countsFrequency ? COUNTS_FREQUENCY : 0);
+  writer.uint8(PREPARED | flags).float64(nowMs);
+  for (const { version, entry } of held) writeEntry(writer.float64(version), entry);
 }
 
 export function readPrepared(content: Uint8Array): Prepared | undefined {
   const reader = new ByteReader(content);
-  if (reader.isAtEnd || reader.uint8() === 0) return undefined;
+  const flags = reader.isAtEnd ? 0 : reader.uint8();
+  if (flags === 0) return undefined;
   const nowMs = reader.float64();
   const held: Held[] = [];
-  while (!reader.isAtEnd) {
-    const version = reader.float64();
-    const entry = reader.uint8() === 1 ? reader.raw(reader.uint32()) : undefined;
-    held.push({ version, entry });
-  }
-  return { nowMs, held };
+  while (!reader.isAtEnd) held.push({ version: reader.float64(), entry: readEntry(reader) });
+  const isShort = (flags & IS_SHORT) !== 0;
+  return { nowMs, isShort, countsFrequency: (flags & COUNTS_FREQUENCY) !== 0, held };
 }
 
 /** `decide`: first the writes, then the calls. */
@@ -141,15 +171,12 @@ export interface Decision {
 export interface Write {
   readonly key: Bytes;
   /** Undefined: the key is deleted. */
-  readonly entry: Uint8Array | undefined;
+  readonly entry: MovedEntry | undefined;
 }
 
 export function writeDecision(writer: ByteWriter, { writes, calls }: Decision): void {
   writer.uint32(writes.length);
-  for (const { key, entry } of writes) {
-    writer.bytes(key).uint8(entry === undefined ? 0 : 1);
-    if (entry !== undefined) writer.uint32(entry.length).raw(entry);
-  }
+  for (const { key, entry } of writes) writeEntry(writer.bytes(key), entry);
   for (const call of calls) writeCall(writer, call);
 }
 
@@ -157,7 +184,7 @@ export function readDecision(content: Uint8Array): Decision {
   const reader = new ByteReader(content);
   const writes = Array.from({ length: reader.uint32() }, () => ({
     key: reader.bytes(),
-    entry: reader.uint8() === 1 ? reader.raw(reader.uint32()) : undefined,
+    entry: readEntry(reader),
   }));
   const calls: Call[] = [];
   while (!reader.isAtEnd) calls.push(readCall(reader));

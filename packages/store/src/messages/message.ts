@@ -4,6 +4,7 @@
  *     message:  kind u8 | shards u8 | stamp f64 | seed u32 | sender | subject | sections
  *     section:  group u8 | form u8 | length u32 | content, or the number of an upload (f64)
  *     reply:    form u8 | content, or the number (f64) and the length (u32) of a stored reply
+ *               128 is added to the form if the memory of the shard is short
  *
  * A message has one section for each of its destinations. Each shard reads its own. What is longer than a message goes ahead as an
  * upload in pieces, and the message refers to it. A reply that is too long is stored at the shard, and fetched in pieces.
@@ -40,6 +41,7 @@ export const KIND = {
 export type Kind = (typeof KIND)[keyof typeof KIND];
 
 const FORM = { inline: 0, elsewhere: 1 } as const;
+const SHORT = 0x80;
 
 export interface Header {
   readonly kind: Kind;
@@ -112,12 +114,25 @@ export function readMessage(
   throw new Error(`the message has no section for group ${group}`);
 }
 
-export function writeInlineReply(writer: ByteWriter, content: Uint8Array): Uint8Array {
-  return writer.reset().uint8(FORM.inline).raw(content).copy();
+export function writeInlineReply(
+  writer: ByteWriter,
+  content: Uint8Array,
+  isShort: boolean,
+): Uint8Array {
+  return writer.reset().uint8(formOf(FORM.inline, isShort)).raw(content).copy();
 }
 
-export function writeStoredReply(writer: ByteWriter, number: number, length: number): Uint8Array {
-  return writer.reset().uint8(FORM.elsewhere).float64(number).uint32(length).copy();
+export function writeStoredReply(
+  writer: ByteWriter,
+  { number, length }: StoredReply,
+  isShort: boolean,
+): Uint8Array {
+  const form = formOf(FORM.elsewhere, isShort);
+  return writer.reset().uint8(form).float64(number).uint32(length).copy();
+}
+
+function formOf(form: number, isShort: boolean): number {
+  return isShort ? form | SHORT : form;
 }
 
 export interface StoredReply {
@@ -125,8 +140,13 @@ export interface StoredReply {
   readonly length: number;
 }
 
+/** Whether the memory of the shard was short when it replied. */
+export function tellsShort(reply: Uint8Array): boolean {
+  return (reply[0] & SHORT) !== 0;
+}
+
 export function readReply(reply: Uint8Array): Buffer | StoredReply {
   const reader = new ByteReader(reply);
-  if (reader.uint8() === FORM.inline) return reader.raw(reply.length - 1);
+  if ((reader.uint8() & ~SHORT) === FORM.inline) return reader.raw(reply.length - 1);
   return { number: reader.float64(), length: reader.uint32() };
 }

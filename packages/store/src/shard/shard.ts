@@ -14,6 +14,7 @@ import type { Reach } from '../commands/spec.js';
 import { ByteReader, ByteWriter } from '../engine/bytes.js';
 import { type ChannelState, Channels } from '../engine/channels.js';
 import { decodeEntry, encodeEntry } from '../engine/codec.js';
+import { Eviction, type EvictionState } from '../engine/eviction.js';
 import { matchesGlob } from '../engine/glob.js';
 import { Keyspace } from '../engine/keyspace.js';
 import { shardOfSlot, slotOf } from '../engine/slots.js';
@@ -39,6 +40,7 @@ import {
 import { type Bytes, ErrorReply, type Reply } from '../resp/reply.js';
 import { ReplyWriter } from '../resp/writer.js';
 import { type BlockedCall, BlockedCalls } from './blocked.js';
+import { HeldKeys } from './held-keys.js';
 import type { Batch, CallInLine, InLine, Transaction } from './in-line.js';
 import { Line } from './line.js';
 import { Mailboxes } from './mailboxes.js';
@@ -65,7 +67,7 @@ const EXPIRED_PER_TICK = 1000;
 /** What a snapshot has besides the keys. */
 interface State {
   readonly nowMs: number;
-  readonly memoryMax: number;
+  readonly eviction: EvictionState;
   readonly line: readonly InLine[];
   readonly transactions: readonly Transaction[];
   readonly blocked: readonly BlockedCall[];
@@ -79,8 +81,10 @@ export class Shard {
   readonly #keyspace = new Keyspace({
     changed: (key) => this.#noteChanged(key),
   });
+  readonly #eviction = new Eviction(this.#keyspace, (key) => this.#held.has(key));
   #line = new Line<InLine>();
   readonly #transactions = new Map<Bytes, Transaction>();
+  #held = new HeldKeys();
   #blocked = new BlockedCalls();
   #mail = new Mailboxes((id, content) => this.#replyLater(id, content));
   #channels = new Channels();
@@ -91,6 +95,8 @@ export class Shard {
   #runner = this.#newRunner();
   /** The time of the shard: the greatest stamp so far. */
   #nowMs = 0;
+  /** Whether its memory is short, as of the last command. Each message begins with finding out. */
+  #isShort = false;
   /** Keys that blocked calls wait for, and that have changed. Empty between calls of the service, so no snapshot has it. */
   readonly #ready = new Set<Bytes>();
   readonly #replyWriter = new ReplyWriter();
@@ -108,7 +114,9 @@ export class Shard {
       typeof content === 'number' ? this.#parcels.take(uploadOf(header, content)) : content;
     // Its transaction was aborted; or it has none, and was left for too long.
     if (whole === undefined) return this.#reply(new Uint8Array(0));
+    this.#makeRoom();
     const reply = this.#handle(header, whole, message);
+    this.#makeRoom();
     this.#serveReady();
     return reply === undefined ? context.defer() : this.#reply(reply);
   }
@@ -144,6 +152,7 @@ export class Shard {
     this.#advance(context.nowMs);
     this.#keyspace.nowMs = this.#nowMs;
     this.#keyspace.expireSome(EXPIRED_PER_TICK, (key) => this.#line.isClaimed(key));
+    this.#makeRoom();
     for (const blocked of this.#blocked.pastDeadline(this.#nowMs)) {
       this.#unblocked(blocked, blocked.timedOut);
     }
@@ -162,14 +171,22 @@ export class Shard {
   }
 
   #advance(nowMs: number): void {
-    if (nowMs > this.#nowMs) this.#nowMs = nowMs;
+    if (nowMs <= this.#nowMs) return;
+    this.#nowMs = nowMs;
+    this.#keyspace.usage.advance(nowMs);
+  }
+
+  #makeRoom(): void {
+    this.#isShort = !this.#eviction.makeRoom(!this.#held.areAll);
   }
 
   /** Wraps the content of a reply, or stores it if it is too long. */
   #reply(content: Uint8Array): Uint8Array {
-    if (content.length < REPLY_BYTES_MAX) return writeInlineReply(this.#envelope, content);
+    const { length } = content;
+    const isShort = this.#isShort;
+    if (length < REPLY_BYTES_MAX) return writeInlineReply(this.#envelope, content, isShort);
     const number = this.#parcels.store(Buffer.from(content), this.#nowMs);
-    return writeStoredReply(this.#envelope, number, content.length);
+    return writeStoredReply(this.#envelope, { number, length }, isShort);
   }
 
   #replyLater(id: string, content: Uint8Array): void {
@@ -184,7 +201,7 @@ export class Shard {
     try {
       const state: State = {
         nowMs: this.#nowMs,
-        memoryMax: this.#keyspace.memoryMax,
+        eviction: this.#eviction.state,
         line: [...this.#line.items()],
         transactions: [...this.#transactions.values()],
         blocked: this.#blocked.state,
@@ -208,12 +225,15 @@ export class Shard {
     const state = deserialize(Buffer.from(reader.raw(length))) as State;
     this.#keyspace.restore(reader.raw(snapshot.length - 4 - length));
     this.#nowMs = state.nowMs;
-    this.#keyspace.memoryMax = state.memoryMax;
+    this.#keyspace.usage.advance(state.nowMs);
+    this.#eviction.restore(state.eviction);
     this.#line = new Line();
     this.#transactions.clear();
     for (const item of state.line) this.#line.join(item, this.#claimInLine(item));
+    this.#held = new HeldKeys();
     for (const transaction of state.transactions) {
       this.#transactions.set(transaction.id, transaction);
+      if (isPrepared(transaction)) this.#held.add(transaction);
     }
     this.#blocked = new BlockedCalls(state.blocked);
     this.#mail = new Mailboxes((id, content) => this.#replyLater(id, content), state.mail);
@@ -261,9 +281,11 @@ export class Shard {
 
   /** @returns the reply as bytes, valid until the next call; empty if the call is blocked */
   #run(call: Call, sender: Bytes, seed: number, nowMs: number): Uint8Array {
+    this.#makeRoom();
     this.#keyspace.nowMs = nowMs;
-    const { name, args, resp, blockedAs } = call;
-    const reply = this.#runner.start(name, args, seed, blockedAs !== 0);
+    const { name, args, resp, blockedAs, isPart } = call;
+    const isShort = this.#isShort && !isPart;
+    const reply = this.#runner.start(name, args, seed, blockedAs !== 0, isShort);
     if (reply !== BLOCKED) return this.#encode(reply, resp);
     if (!this.#mail.has(sender)) return this.#encode(UNKNOWN_GATEWAY, resp);
     const { keys, timeoutMs, timedOut, args: again = args } = this.#runner.wait!;
@@ -378,15 +400,21 @@ export class Shard {
   #prepared(transaction: Transaction): Uint8Array {
     const { keys, nowMs } = transaction;
     transaction.tellMs = this.#nowMs + CLAIMED_MS;
-    this.#keyspace.nowMs = nowMs;
+    const keyspace = this.#keyspace;
+    this.#held.add(transaction);
+    this.#makeRoom();
+    keyspace.nowMs = nowMs;
     const held = keys.map(({ key, need }): Held => {
-      const entry = this.#keyspace.find(key);
-      const version = this.#keyspace.versionOf(key);
-      if (entry === undefined || need === NEED.version) return { version, entry: undefined };
+      const entry = need === NEED.version ? undefined : keyspace.find(key);
+      const version = keyspace.versionOf(key);
+      if (entry === undefined) return { version, entry };
       encodeEntry(entry, this.#content.reset());
-      return { version, entry: this.#content.copy() };
+      const bytes = this.#content.copy();
+      return { version, entry: { bytes, staleness: keyspace.stalenessOf(key) } };
     });
-    writePrepared(this.#content.reset(), { nowMs, held });
+    const { countsFrequency } = keyspace.usage;
+    const prepared = { nowMs, isShort: this.#isShort, countsFrequency, held };
+    writePrepared(this.#content.reset(), prepared);
     return this.#content.written();
   }
 
@@ -402,8 +430,9 @@ export class Shard {
     for (const { key, entry } of writes) {
       if (entry === undefined) this.#keyspace.delete(key);
       else {
-        const { value, expiresAtMs } = decodeEntry(new ByteReader(entry));
+        const { value, expiresAtMs } = decodeEntry(new ByteReader(entry.bytes));
         this.#keyspace.set(key, value, expiresAtMs);
+        this.#keyspace.setStaleness(key, entry.staleness);
       }
     }
     const replies = calls.map((call, index) =>
@@ -433,6 +462,7 @@ export class Shard {
 
   #end(transaction: Transaction): void {
     this.#transactions.delete(transaction.id);
+    if (isPrepared(transaction)) this.#held.delete(transaction);
     this.#parcels.take(uploadOfTransaction(transaction.id));
     this.#goOn(this.#line.leave(transaction));
   }
@@ -471,8 +501,14 @@ export class Shard {
   #newRunner(): CommandRunner {
     const publish = (channel: Bytes, message: Bytes, isSharded: boolean): number =>
       this.#publish(channel, message, isSharded);
-    const reach = this.#newReach();
-    return new CommandRunner(this.#keyspace, this.#channels, publish, this.#scripts, reach);
+    return new CommandRunner(
+      this.#keyspace,
+      this.#channels,
+      publish,
+      this.#scripts,
+      this.#newReach(),
+      this.#eviction,
+    );
   }
 
   /** Scripts claim the whole shard, so they can use all keys that it has. */
@@ -494,6 +530,11 @@ export class Shard {
     }
     return clients;
   }
+}
+
+/** Whether it has got its reply. */
+function isPrepared({ tellMs }: Transaction): boolean {
+  return tellMs !== Infinity;
 }
 
 /** The name of an upload that a message refers to. */

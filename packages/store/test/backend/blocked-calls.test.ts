@@ -10,7 +10,11 @@ describe('calls that may wait', () => {
   test('fail if the shard has forgotten the gateway before it says that they wait', () => {
     const replies: Replied[] = [];
     const kinds: number[] = [];
-    const shards: Shards = { count: 1, run: (_calls, replied) => replies.push(replied) };
+    const shards: Shards = {
+      count: 1,
+      isShort: () => false,
+      run: (_calls, replied) => replies.push(replied),
+    };
     const postman = { send: (kind: number) => kinds.push(kind) } as unknown as Postman;
     const calls = new BlockedCalls(shards, postman);
     const failed: Error[] = [];

@@ -23,6 +23,7 @@ describe('tram-store refuses, and says what to do', () => {
     [['--shards', '0'], 'integer from 1 to 64'],
     [['--memory', 'clouds'], 'Allowed choices are threads, processes'],
     [['--maxmemory', 'lots'], 'such as 500mb'],
+    [['--maxmemory-policy', 'lru'], 'Allowed choices are volatile-lru, '],
     [['--nonsense'], 'unknown option'],
     [['--port', '0'], 'nothing to listen at'],
     [['--name', 'shop'], 'nobody else could reach threads'],

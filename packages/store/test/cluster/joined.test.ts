@@ -36,6 +36,19 @@ test('several gateways join a cluster that a file describes, and leave it runnin
     await clients[1].rename('a', 'd');
     expect(await clients[0].mget('a', 'b', 'c', 'd')).toEqual([null, '2', '3', '1']);
     expect(stores[0].cluster).toBeUndefined();
+
+    // What one of them has set, all show; and one that comes later, unless it is started with an option.
+    await clients[0].config('SET', 'maxmemory', '100mb', 'maxmemory-policy', 'allkeys-lru');
+    stores.push(await Store.start({ port: 0, config }));
+    stores.push(await Store.start({ port: 0, config, maxmemoryPolicy: 'volatile-ttl' }));
+    clients.push(...stores.slice(2).map(({ port }) => new Redis(port!)));
+    for (const client of clients) {
+      expect(await client.config('GET', 'maxmemory-p*')).toEqual([
+        'maxmemory-policy',
+        'volatile-ttl',
+      ]);
+      expect(await client.info('memory')).toContain(`\nmaxmemory:${100 * 2 ** 20}\r`);
+    }
     for (const client of clients) client.disconnect();
     await Promise.all(stores.map((store) => store.close()));
     expect(cluster.status().state).toBe('running');

@@ -1,9 +1,12 @@
 /** The store as a whole: clients of Redis, a gateway, and shards that TRAM replicates. */
 
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Store } from '../../src/index.js';
+import { Store, type StoreOptions } from '../../src/index.js';
 
 test('a store with a limit refuses writes beyond it, and goes on reading', async () => {
   const store = await Store.start({ port: 0, shards: 2, replicas: 1, maxmemory: 200_000 });
@@ -19,6 +22,57 @@ test('a store with a limit refuses writes beyond it, and goes on reading', async
   expect(await redis.set('key', large)).toBe('OK');
   redis.disconnect();
   await store.close();
+});
+
+test.each([
+  [{ maxmemory: -1 }, 'maxmemory is -1'],
+  [{ maxmemory: 1.5 }, 'maxmemory is 1.5'],
+  [{ maxmemoryPolicy: 'lru' as 'allkeys-lru' }, "there is no maxmemoryPolicy 'lru'"],
+])('a store does not start with %j', async (options, message) => {
+  await expect(Store.start({ port: 0, ...options })).rejects.toThrow(message);
+});
+
+test('a store that recovers keeps its settings of memory, unless it is started with others', async () => {
+  const journal = mkdtempSync(join(tmpdir(), 'tram-store-'));
+  const options = { port: 0, shards: 2, replicas: 1, durability: 'always', journal } as const;
+  /** @returns the settings that it begins with */
+  const settingsOf = async (
+    more: StoreOptions,
+    then: (redis: Redis) => Promise<unknown>,
+  ): Promise<unknown> => {
+    const store = await Store.start({ ...options, ...more });
+    const redis = new Redis(store.port!);
+    try {
+      const settings = await redis.config('GET', 'maxmemory*');
+      await then(redis);
+      return settings;
+    } finally {
+      redis.disconnect();
+      await store.close();
+    }
+  };
+  const settings = (bytes: number, policy: string, samples: number): unknown[] => [
+    ...['maxmemory', String(bytes), 'maxmemory-policy', policy],
+    ...['maxmemory-samples', String(samples)],
+  ];
+  try {
+    const fill = async (redis: Redis): Promise<void> => {
+      await redis.config('SET', 'maxmemory-policy', 'allkeys-lfu', 'maxmemory-samples', '7');
+      for (let i = 0; i < 60; i++) await redis.set(`key:${i}`, 'x'.repeat(1000));
+      expect(await redis.info('stats')).toMatch(/\nevicted_keys:[1-9]/);
+    };
+    const first = await settingsOf({ maxmemory: 40_000 }, fill);
+    expect(first).toEqual(settings(40_000, 'noeviction', 5));
+    const audit = async (redis: Redis): Promise<void> => {
+      expect(await redis.info('stats')).toMatch(/\nevicted_keys:[1-9]/);
+      expect(await redis.dbsize()).toBeLessThan(40);
+    };
+    expect(await settingsOf({}, audit)).toEqual(settings(40_000, 'allkeys-lfu', 7));
+    const third = await settingsOf({ maxmemory: 0, maxmemoryPolicy: 'volatile-lru' }, audit);
+    expect(third).toEqual(settings(0, 'volatile-lru', 7));
+  } finally {
+    rmSync(journal, { recursive: true });
+  }
 });
 
 describe('a store on threads', () => {

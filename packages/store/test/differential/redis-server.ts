@@ -15,6 +15,8 @@ export function hasRedisServer(): boolean {
 
 export interface RedisServer {
   readonly connection: Connection;
+  /** Of its socket. */
+  readonly path: string;
   stop(): Promise<void>;
 }
 
@@ -50,6 +52,7 @@ export async function startRedisServer(): Promise<RedisServer> {
   await connection.run([['DEBUG', 'SET-ACTIVE-EXPIRE', '0']], 2);
   return {
     connection,
+    path,
     stop: () => {
       connection.close();
       return stop();

@@ -19,6 +19,10 @@ class DirectShards implements Shards {
     this.#shards = Array.from({ length: count }, () => new DirectShard());
   }
 
+  isShort(): boolean {
+    return false;
+  }
+
   run(calls: readonly ShardCall[], replied: Replied): void {
     replied(
       calls.map(({ shard, command, args, resp }) => {

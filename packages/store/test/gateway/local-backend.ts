@@ -64,8 +64,9 @@ class LocalWire implements Wire {
 export class LocalBackend extends ShardBackend {
   readonly #wire: LocalWire;
 
-  constructor(count: number, listener: BackendListener) {
-    const wire = new LocalWire(count);
+  /** @param beside  another gateway with the same shards, which are its own */
+  constructor(count: number, listener: BackendListener, beside?: LocalBackend) {
+    const wire = beside === undefined ? new LocalWire(count) : beside.#wire;
     super(count, wire, wire, listener);
     this.#wire = wire;
   }

@@ -16,11 +16,12 @@ describe('settings', () => {
 
   it('take effect', () => {
     const settings = new Settings();
-    settings.set([
+    const { own } = settings.check([
       ['timeout', '3'],
       ['Proto-Max-Bulk-Len', '2mb'],
       ['client-output-buffer-limit', 'pubsub 1mb 0 0'],
     ]);
+    settings.set(own);
     expect(settings.timeoutMs).toBe(3000);
     expect(settings.bulkBytesMax).toBe(2 * 1024 ** 2);
     expect(settings.outputLimit('pubsub').hardBytes).toBe(1024 ** 2);
@@ -33,7 +34,10 @@ describe('settings', () => {
 
   it.each([
     ['nothing', '1', "Unknown option or number of arguments for CONFIG SET - 'nothing'"],
-    ['maxmemory', '1', "'maxmemory') - can't set immutable config"],
+    ['port', '1', "'port') - can't set immutable config"],
+    ['maxmemory', '1.5gb', "'maxmemory') - argument must be a memory value"],
+    ['maxmemory-policy', 'all', 'argument(s) must be one of the following: volatile-lru, '],
+    ['maxmemory-samples', '0', 'argument must be between 1 and 64 inclusive'],
     ['timeout', 'x', "'timeout') - argument couldn't be parsed into an integer"],
     ['maxclients', '0', "'maxclients') - argument must be between 1 and 4294967295 inclusive"],
     ['proto-max-bulk-len', 'x', 'argument must be a memory value'],
@@ -46,8 +50,20 @@ describe('settings', () => {
       ['hz', '20'],
       [name, value],
     ] as const;
-    expect(() => settings.set(pairs)).toThrow(message);
-    expect(settings.get('hz')).toBe('10');
+    expect(() => settings.check(pairs)).toThrow(message);
+  });
+
+  it('are those of this gateway, or those of the shards', () => {
+    const checked = new Settings().check([
+      ['HZ', '20'],
+      ['MaxMemory', '2mb'],
+      ['maxmemory-policy', 'AllKeys-LRU'],
+    ]);
+    expect(checked.own).toEqual([['hz', '20']]);
+    expect(checked.ofShards).toEqual({
+      maxmemory: '2097152',
+      'maxmemory-policy': 'allkeys-lru',
+    });
   });
 
   it('can not be set twice at once', () => {
@@ -55,7 +71,7 @@ describe('settings', () => {
       ['hz', '20'],
       ['HZ', '30'],
     ] as const;
-    expect(() => new Settings().set(pairs)).toThrow('duplicate parameter');
+    expect(() => new Settings().check(pairs)).toThrow('duplicate parameter');
   });
 });
 

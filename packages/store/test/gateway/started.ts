@@ -1,6 +1,7 @@
 /** A gateway with shards in this thread, and a plain client. */
 
 import { connect, type Socket } from 'node:net';
+import type { BackendListener } from '../../src/backend/backend.js';
 import { Gateway } from '../../src/gateway/gateway.js';
 import { GatewayServer, type ListenOptions } from '../../src/gateway/server.js';
 import { Settings } from '../../src/gateway/settings.js';
@@ -12,18 +13,22 @@ export interface Started {
   readonly gateway: Gateway;
   readonly server: GatewayServer;
   readonly port: number;
+  readonly backend: LocalBackend;
   close(): Promise<void>;
 }
 
+/** @param beside  a gateway with the same shards, to be closed after this one */
 export async function startGateway(
   settings: Readonly<Record<string, string>> = {},
   listen: ListenOptions = { port: 0 },
   shards = 4,
+  beside?: Started,
 ): Promise<Started> {
-  const backend: LocalBackend = new LocalBackend(shards, {
+  const listener: BackendListener = {
     published: (channel, message, isSharded) => gateway.published(channel, message, isSharded),
     forgotten: () => gateway.pubsub.subscriptions.announceAll(),
-  });
+  };
+  const backend = new LocalBackend(shards, listener, beside?.backend);
   const facts = { replicas: 3, isDurable: false };
   const gateway: Gateway = new Gateway(backend, new Settings(settings), facts);
   const server = new GatewayServer(gateway);
@@ -32,7 +37,7 @@ export async function startGateway(
     await server.close(1000);
     await backend.close();
   };
-  return { gateway, server, port: server.port, close };
+  return { gateway, server, port: server.port, backend, close };
 }
 
 /** Sends requests and reads replies one by one, also those that nobody has asked for. */

@@ -104,7 +104,10 @@ export class Gateway {
     return new Promise<Reply[]>((resolve, reject) => {
       this.backend.shards.run(
         joined.calls,
-        (raw) => resolve(joined.split(raw)!.map((bytes) => this.build.readReply(bytes))),
+        (raw) => {
+          const replies = joined.split(raw) as readonly Uint8Array[];
+          resolve(replies.map((bytes) => this.build.readReply(bytes)));
+        },
         reject,
       );
     });

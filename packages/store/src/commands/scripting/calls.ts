@@ -1,6 +1,7 @@
 /** Commands that scripts run. */
 
 import { type Bytes, ErrorReply, OK, type Reply, Simple } from '../../resp/reply.js';
+import { outOfMemory } from '../arguments.js';
 import type { CommandSpec, Execution } from '../spec.js';
 
 /** What a script runs in. */
@@ -8,6 +9,8 @@ export interface Run {
   readonly execution: Execution;
   readonly keys: readonly Bytes[];
   readonly isReadonly: boolean;
+  /** Memory was short when the script began, and it has not said that it runs all the same. */
+  readonly isShort: boolean;
   hasWritten: boolean;
   /** How errors call the script: its SHA-1, or the name of the function. */
   readonly name: string;
@@ -52,6 +55,8 @@ export function callCommand(run: Run, name: Bytes, args: readonly Bytes[]): Repl
   if (command.run === undefined) return new ErrorReply(NOT_ALLOWED);
   const refused = refusal(run, command, found.keys);
   if (refused !== undefined) return refused;
+  // A script that has written something goes on.
+  if (run.isShort && !run.hasWritten && command.flags.includes('denyoom')) return outOfMemory(name);
   if (command.flags.includes('write') || command.flags.includes('pubsub')) run.hasWritten = true;
   return execution.run(command.name, found.args);
 }

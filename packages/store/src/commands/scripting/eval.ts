@@ -1,7 +1,7 @@
 /** Scripts: EVAL and its relatives, and SCRIPT. */
 
 import { type Bytes, ErrorReply, OK, type Reply } from '../../resp/reply.js';
-import { integer } from '../arguments.js';
+import { integer, outOfMemory } from '../arguments.js';
 import type { CommandSpec, Execution, Flag, Spread } from '../spec.js';
 import { partsForAll } from '../spreads.js';
 import { INTERPRETER } from './interpreter.js';
@@ -44,6 +44,17 @@ export function findScriptKeys(args: readonly Bytes[]): readonly number[] {
   }
 }
 
+/**
+ * Whether memory is too short for some commands of a script.
+ * @param flags  undefined: those of a script that can't say whether it needs memory
+ * @throws ErrorReply if it is too short for the script
+ */
+export function isShortFor(flags: readonly string[] | undefined, { isShort }: Execution): boolean {
+  if (!isShort || flags === undefined) return isShort;
+  if (flags.includes('allow-oom') || flags.includes('no-writes')) return false;
+  throw outOfMemory('eval');
+}
+
 function runScript(
   sha: string,
   body: Bytes,
@@ -52,11 +63,12 @@ function runScript(
   isReadonly: boolean,
 ): Reply {
   const count = keyCount(args);
-  const script = readScript(body);
-  return INTERPRETER.runScript(script.code, args.slice(2 + count), {
+  const { code, flags } = readScript(body);
+  return INTERPRETER.runScript(code, args.slice(2 + count), {
     execution,
     keys: args.slice(2, 2 + count),
-    isReadonly: isReadonly || script.isReadonly,
+    isReadonly: isReadonly || flags?.includes('no-writes') === true,
+    isShort: isShortFor(flags, execution),
     name: sha,
     hasWritten: false,
     chunk: 'user_script',

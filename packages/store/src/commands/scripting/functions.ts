@@ -5,7 +5,7 @@ import { dumpOfLibraries, restoredLibraries } from '../../engine/rdb/dump.js';
 import { type Bytes, ErrorReply, MapReply, OK, type Reply, SetReply } from '../../resp/reply.js';
 import { integer } from '../arguments.js';
 import type { CommandSpec, Execution, Flag } from '../spec.js';
-import { ALL_ALIKE, ANY_SHARD, findScriptKeys, UNDECLARED } from './eval.js';
+import { ALL_ALIKE, ANY_SHARD, findScriptKeys, isShortFor, UNDECLARED } from './eval.js';
 import { INTERPRETER, type Registered } from './interpreter.js';
 import type { Scripts } from './scripts.js';
 import { readLibrary } from './shebang.js';
@@ -69,6 +69,7 @@ function call(isReadonly: boolean) {
         execution,
         keys: args.slice(2, 2 + count),
         isReadonly: writesNothing,
+        isShort: isShortFor(found.flags, execution),
         name,
         hasWritten: false,
         chunk: 'user_function',

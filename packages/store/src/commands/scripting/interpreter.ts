@@ -21,6 +21,7 @@ import type { Protocol } from '../../resp/writer.js';
 import { Beyond, callCommand, type Run } from './calls.js';
 import { toArgument, toLuaValue, toReply } from './conversions.js';
 import { sha1 } from './scripts.js';
+import { FLAGS } from './shebang.js';
 
 /** How many rounds of loops and calls of functions a script may take: about a second. */
 const STEPS_MAX = 20_000_000;
@@ -36,8 +37,6 @@ export interface Registered {
   readonly flags: readonly string[];
   readonly description: string | undefined;
 }
-
-const FLAGS = ['no-writes', 'allow-oom', 'allow-stale', 'no-cluster', 'allow-cross-slot-keys'];
 
 export class Interpreter {
   readonly #runtime = new Runtime();

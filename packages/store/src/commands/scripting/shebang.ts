@@ -2,6 +2,15 @@
 
 import { type Bytes, ErrorReply } from '../../resp/reply.js';
 
+/** What scripts and functions can say of themselves. */
+export const FLAGS = [
+  'no-writes',
+  'allow-oom',
+  'allow-stale',
+  'no-cluster',
+  'allow-cross-slot-keys',
+];
+
 /** @returns undefined if there is none */
 export function readShebang(
   body: Bytes,
@@ -13,28 +22,26 @@ export function readShebang(
   return { engine, words, code: end < 0 ? '' : body.slice(end) };
 }
 
-/** @returns the code of a script, and whether it says that it writes nothing */
-export function readScript(body: Bytes): { code: Bytes; isReadonly: boolean } {
+/** @returns the code of a script, and the flags that it has; undefined if it has no first line that could have them */
+export function readScript(body: Bytes): { code: Bytes; flags: readonly string[] | undefined } {
   const shebang = readShebang(body);
-  if (shebang === undefined) return { code: body, isReadonly: false };
+  if (shebang === undefined) return { code: body, flags: undefined };
   if (!body.includes('\n')) throw new ErrorReply('ERR Invalid script shebang');
   const { engine, words, code } = shebang;
   if (engine !== 'lua') {
     throw new ErrorReply(`ERR Unexpected engine in script shebang: #!${engine}`);
   }
-  let isReadonly = false;
+  const flags: string[] = [];
   for (const word of words) {
     if (!word.startsWith('flags=')) throw new ErrorReply(`ERR Unknown lua shebang option: ${word}`);
     for (const flag of word.slice('flags='.length).split(',')) {
-      if (flag === 'no-writes') isReadonly = true;
-      else if (
-        !['', 'allow-oom', 'allow-stale', 'no-cluster', 'allow-cross-slot-keys'].includes(flag)
-      ) {
+      if (flag !== '' && !FLAGS.includes(flag)) {
         throw new ErrorReply(`ERR Unexpected flag in script shebang: ${flag}`);
       }
+      flags.push(flag);
     }
   }
-  return { code, isReadonly };
+  return { code, flags };
 }
 
 /** @returns the name of a library, and its code */

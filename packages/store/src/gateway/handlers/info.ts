@@ -1,11 +1,13 @@
 /** INFO: the sections and fields that people and libraries look at. */
 
 import { release, totalmem, type } from 'node:os';
+import { MEMORY_DEFAULTS, type MemorySettings } from '../../engine/eviction.js';
 import { readReply } from '../../resp/reader.js';
 import { type Bytes, Verbatim } from '../../resp/reply.js';
 import type { Changing } from '../carriers.js';
 import type { Gateway } from '../gateway.js';
-import type { ShardCall } from '../shards.js';
+import { readShardSettings } from '../shard-settings.js';
+import type { ShardCall, Shards } from '../shards.js';
 import { REDIS_VERSION } from '../version.js';
 
 const INFO = { name: '.info' };
@@ -44,9 +46,9 @@ const SECTIONS: Readonly<Record<string, Section>> = {
     clients_in_timeout_table: 0,
   }),
   // What the keys take at each replica; the resident set is that of this process.
-  Memory: ({ settings }, { bytes }) => {
+  Memory: (_gateway, { bytes, settings }) => {
     const { rss } = process.memoryUsage();
-    const maxmemory = Number(settings.get('maxmemory'));
+    const maxmemory = Number(settings.maxmemory);
     return {
       used_memory: bytes,
       used_memory_human: humanBytes(bytes),
@@ -57,7 +59,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
       total_system_memory_human: humanBytes(totalmem()),
       maxmemory,
       maxmemory_human: humanBytes(maxmemory),
-      maxmemory_policy: settings.get('maxmemory-policy'),
+      maxmemory_policy: settings['maxmemory-policy'],
       mem_allocator: 'v8',
     };
   },
@@ -72,12 +74,13 @@ const SECTIONS: Readonly<Record<string, Section>> = {
     aof_last_bgrewrite_status: 'ok',
     aof_last_write_status: 'ok',
   }),
-  Stats: ({ stats, pubsub }) => ({
+  Stats: ({ stats, pubsub }, { evicted }) => ({
     total_connections_received: stats.connections,
     total_commands_processed: stats.commands,
     total_net_input_bytes: stats.inputBytes,
     total_net_output_bytes: stats.outputBytes,
     rejected_connections: stats.rejected,
+    evicted_keys: evicted,
     pubsub_channels: pubsub.subscriptions.count('channel'),
     pubsub_patterns: pubsub.subscriptions.count('pattern'),
     pubsubshard_channels: pubsub.subscriptions.count('shard'),
@@ -106,7 +109,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
 };
 
 /** Sections for which the shards are asked. */
-const OF_SHARDS = ['Memory', 'Keyspace'];
+const OF_SHARDS = ['Memory', 'Stats', 'Keyspace'];
 
 /** These words mean all sections. */
 const ALL = ['default', 'all', 'everything'];
@@ -133,22 +136,28 @@ interface Contents {
   readonly keys: number;
   readonly expiring: number;
   readonly bytes: number;
+  readonly evicted: number;
+  readonly settings: MemorySettings;
 }
 
 /** Shards are asked for it only if it is wanted. */
-const UNKNOWN: Contents = { keys: 0, expiring: 0, bytes: 0 };
+const UNKNOWN: Contents = { keys: 0, expiring: 0, bytes: 0, evicted: 0, settings: MEMORY_DEFAULTS };
 
-function askShards({ shards }: Gateway): Promise<Contents> {
+async function askShards({ shards }: Gateway): Promise<Contents> {
+  const [settings, parts] = await Promise.all([readShardSettings(shards), readCounts(shards)]);
+  const sum = (at: number): number => parts.reduce((total, part) => total + part[at], 0);
+  return { keys: sum(0), expiring: sum(1), bytes: sum(2), evicted: sum(3), settings };
+}
+
+/** What each shard counts. */
+function readCounts(shards: Shards): Promise<readonly (readonly number[])[]> {
   const calls = Array.from(
     { length: shards.count },
     (_, shard): ShardCall => ({ shard, command: INFO, args: [], resp: 3 }),
   );
   return new Promise((resolve, reject) => {
-    const replied = (replies: readonly Uint8Array[]): void => {
-      const parts = replies.map((reply) => readReply(reply) as readonly number[]);
-      const sum = (at: number): number => parts.reduce((total, part) => total + part[at], 0);
-      resolve({ keys: sum(0), expiring: sum(1), bytes: sum(2) });
-    };
+    const replied = (replies: readonly Uint8Array[]): void =>
+      resolve(replies.map((reply) => readReply(reply) as readonly number[]));
     shards.run(calls, replied, reject);
   });
 }

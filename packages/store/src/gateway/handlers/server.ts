@@ -1,24 +1,14 @@
 /** Commands about the server, but for INFO. */
 
 import { integer, syntaxError } from '../../commands/arguments.js';
-import { ErrorReply, MapReply, OK, Verbatim } from '../../resp/reply.js';
-import type { Immediate } from '../carriers.js';
+import { ErrorReply, MapReply, OK, type Reply, Verbatim } from '../../resp/reply.js';
+import type { Changing, Immediate } from '../carriers.js';
 import type { ClusterFacts } from '../gateway.js';
+import { concernShards } from '../settings.js';
+import { configureShards, readShardSettings } from '../shard-settings.js';
 import { REDIS_VERSION } from '../version.js';
 
 export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
-  'config|get': (patterns, { gateway }) => new MapReply(gateway.settings.matching(patterns)),
-  'config|set': (args, { gateway }) => {
-    if (args.length % 2 !== 0) {
-      throw new ErrorReply("ERR wrong number of arguments for 'config|set' command");
-    }
-    const pairs = Array.from(
-      { length: args.length / 2 },
-      (_, i) => [args[2 * i], args[2 * i + 1]] as const,
-    );
-    gateway.settings.set(pairs);
-    return OK;
-  },
   'config|resetstat': (_args, { gateway }) => {
     gateway.resetStats();
     return OK;
@@ -74,6 +64,31 @@ export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
     throw new ErrorReply(
       'ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.',
     );
+  },
+};
+
+/** They ask the shards if they concern what the shards keep. */
+export const CONFIG_HANDLERS: Readonly<Record<string, Changing>> = {
+  'config|get': (patterns, { gateway: { settings, shards } }) => {
+    if (!concernShards(patterns)) return new MapReply(settings.matching(patterns));
+    return readShardSettings(shards).then(
+      (ofShards) => new MapReply(settings.matching(patterns, ofShards)),
+    );
+  },
+  'config|set': (args, { gateway: { settings, shards } }) => {
+    if (args.length % 2 !== 0) {
+      throw new ErrorReply("ERR wrong number of arguments for 'config|set' command");
+    }
+    const pairs = Array.from(
+      { length: args.length / 2 },
+      (_, i) => [args[2 * i], args[2 * i + 1]] as const,
+    );
+    const { own, ofShards } = settings.check(pairs);
+    const set = (): Reply => {
+      settings.set(own);
+      return OK;
+    };
+    return Object.keys(ofShards).length === 0 ? set() : configureShards(shards, ofShards).then(set);
   },
 };
 
