@@ -15,10 +15,15 @@ export function hasRedisServer(): boolean {
 
 export interface RedisServer {
   readonly connection: Connection;
+  /** Where it saves files. */
+  readonly folder: string;
   stop(): Promise<void>;
 }
 
-export async function startRedisServer(): Promise<RedisServer> {
+/** @param more  further options */
+export async function startRedisServer(
+  more: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'tram-store-redis-'));
   const path = join(folder, 'socket');
   const options = {
@@ -31,6 +36,7 @@ export async function startRedisServer(): Promise<RedisServer> {
     // Clients that wait time out soon.
     hz: '500',
     'enable-debug-command': 'yes',
+    ...more,
   };
   const server = spawn(
     'redis-server',
@@ -50,6 +56,7 @@ export async function startRedisServer(): Promise<RedisServer> {
   await connection.run([['DEBUG', 'SET-ACTIVE-EXPIRE', '0']], 2);
   return {
     connection,
+    folder,
     stop: () => {
       connection.close();
       return stop();
