@@ -25,6 +25,8 @@ interface Flags extends PasswordFlags {
 /** As redis-cli calls it. */
 const SOURCE_PASSWORD_VARIABLE = 'REDISCLI_AUTH';
 
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
 const EPILOGUE = `
 The source is an RDB file of Redis 7.4 or older, or the URL of a running Redis server: redis://HOST:PORT, or
 rediss://HOST:PORT with TLS. A file is checked as a whole before anything of it is sent. A server sends its keys as they are at
@@ -77,13 +79,22 @@ export function createImport(): Command {
 async function run(source: string, flags: Flags): Promise<void> {
   requireSense(flags);
   const ended = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => ended.abort());
+  const end = () => ended.abort();
+  for (const signal of SIGNALS) process.once(signal, end);
   const options: ImportOptions = {
     database: flags.db ?? 0,
     replaces: flags.replace ?? false,
     signal: ended.signal,
   };
-  const file = new RdbFile(source, options, process.stderr);
+  try {
+    await importFile(source, flags, options);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end);
+  }
+}
+
+async function importFile(path: string, flags: Flags, options: ImportOptions): Promise<void> {
+  const file = new RdbFile(path, options, process.stderr);
   await file.check();
   const target = await Connection.open(storeOf(flags));
   try {

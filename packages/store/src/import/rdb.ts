@@ -145,7 +145,7 @@ class RdbReader {
     const version = Number(digits);
     if (version < 1 || version > VERSION_MAX) {
       const hint =
-        'Copy from the running server instead: tram-store import redis://HOST:PORT --scan';
+        'Copy from the running server instead: tram-store import redis://HOST:PORT --scan.';
       throw new Unsupported(
         `it has version ${version} of the format, and versions 1 to ${VERSION_MAX} are known (Redis 7.4 and older)`,
         hint,
@@ -194,20 +194,33 @@ class RdbReader {
     const { input } = this;
     if (this.sink.key(key)) input.keptFrom = input.at;
     this.#scanner.begin(type);
-    for (;;) {
-      input.at = this.#scanner.scan(input.bytes, input.at, input.end, input.left);
-      const { keptFrom } = input;
-      if (keptFrom >= 0 && input.at - keptFrom > this.valueBytesMax) {
-        input.keptFrom = -1;
-        this.sink.tooLong(key);
-      }
-      if (this.#scanner.isDone) break;
+    while (!this.#scan()) {
+      this.#limit(key);
       await input.more();
     }
+    this.#limit(key);
     if (input.keptFrom < 0) return;
     const bytes = input.bytes.subarray(input.keptFrom, input.at);
     input.keptFrom = -1;
     await this.sink.value(key, bytes);
+  }
+
+  /** @returns whether it is at the end of the value */
+  #scan(): boolean {
+    const { input } = this;
+    try {
+      return this.#scanner.scan(input.bytes, input.at, input.end, input.at + input.left);
+    } finally {
+      input.at = this.#scanner.at;
+    }
+  }
+
+  /** Gives up a value that is too long. */
+  #limit(key: RdbKey): void {
+    const { input } = this;
+    if (input.keptFrom < 0 || input.at - input.keptFrom <= this.valueBytesMax) return;
+    input.keptFrom = -1;
+    this.sink.tooLong(key);
   }
 
   /** Why there is no such opcode or type here. */
@@ -229,6 +242,7 @@ class RdbReader {
       const hint = 'Load it with Redis 7.0 or later, and let that save it again.';
       return new Unsupported('its functions are of a release candidate of Redis 7.0', hint);
     }
+    this.input.at--;
     return new RangeError(`no value has the type ${opcode}`);
   }
 

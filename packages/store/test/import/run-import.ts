@@ -16,7 +16,10 @@ export async function runImport(...args: string[]): Promise<Ended> {
     return true;
   };
   try {
-    await createProgram().parseAsync(['import', ...args], { from: 'user' });
+    const silent = { writeErr: () => undefined };
+    const program = createProgram().configureOutput(silent);
+    for (const command of program.commands) command.configureOutput(silent);
+    await program.parseAsync(['import', ...args], { from: 'user' });
     return { output, exitCode: Number(process.exitCode ?? 0) };
   } finally {
     process.stdout.write = write;

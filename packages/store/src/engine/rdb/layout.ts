@@ -67,6 +67,8 @@ interface Frame {
 
 /** Finds the end of a value whose bytes come one piece after the other. It keeps none of them. */
 export class ValueScanner {
+  /** How far it has come in the bytes that it was given last. */
+  at = 0;
   readonly #frames: Frame[] = [];
   /** How many bytes are still to come of a part that has begun. */
   #rest = 0;
@@ -78,70 +80,66 @@ export class ValueScanner {
     this.#frames.push({ parts: LAYOUTS[type]!, left: 1, next: 0 });
   }
 
-  /** Whether it has found the end. */
-  get isDone(): boolean {
-    return this.#frames.length === 0;
-  }
-
   /**
+   * @param from  where the value begins, or where it goes on
    * @param end  of what is there of `bytes`
-   * @param left  how many bytes there can be, from `from` on
-   * @returns the end of the value; or, if it is not done, where it has to go on when there are more bytes
+   * @param endMax  where the value has to end at the latest
+   * @returns whether it has found the end, which is `at`; otherwise, it has to go on from `at` when there are more bytes
    * @throws RangeError if the bytes make no value
    */
-  scan(bytes: Buffer, from: number, end: number, left: number): number {
-    let at = from;
+  scan(bytes: Buffer, from: number, end: number, endMax: number): boolean {
+    this.at = from;
     while (this.#frames.length > 0) {
-      const skipped = Math.min(this.#rest, end - at);
-      at += skipped;
+      const skipped = Math.min(this.#rest, end - this.at);
+      this.at += skipped;
       this.#rest -= skipped;
-      if (this.#rest > 0) return at;
+      if (this.#rest > 0) return false;
       const frame = this.#frames[this.#frames.length - 1];
       if (frame.next === frame.parts.length) {
         frame.left--;
         frame.next = 0;
       }
-      if (frame.left === 0) {
-        this.#frames.pop();
-        continue;
-      }
-      const part = frame.parts[frame.next];
-      const length = typeof part === 'number' ? 0 : headBytes(part, bytes, at, end);
-      if (length === undefined) return at;
-      const rest = typeof part === 'number' ? part : this.#begin(part, bytes, at);
-      if (at - from + length + rest > left) {
-        throw new RangeError('a length goes beyond the end');
-      }
-      this.#rest = length + rest;
-      frame.next++;
+      if (frame.left === 0) this.#frames.pop();
+      else if (!this.#begin(frame.parts[frame.next], bytes, end, endMax)) return false;
+      else frame.next++;
     }
-    return at;
+    return true;
   }
 
-  /** @returns how many bytes follow the head of the part, before the next part */
-  #begin(part: Exclude<Part, number>, bytes: Buffer, at: number): number {
-    if (part === 'length') return 0;
-    // 253 and more are those that are no numbers.
-    if (part === 'score') return bytes[at] < 253 ? bytes[at] : 0;
-    if (part === 'text') return textBytes(bytes, at);
-    this.#frames.push({ parts: part.parts, left: lengthAt(bytes, at), next: 0 });
-    return 0;
+  /** @returns false if its first bytes, which tell the length, are not all there */
+  #begin(part: Part, bytes: Buffer, end: number, endMax: number): boolean {
+    const { at } = this;
+    const head = headBytes(part, bytes, at, end);
+    if (head === undefined) return false;
+    this.#rest = head + contentBytes(part, bytes, at);
+    let least = this.#rest;
+    if (typeof part === 'object') {
+      const left = lengthAt(bytes, at);
+      this.#frames.push({ parts: part.parts, left, next: 0 });
+      least += left;
+    }
+    if (at + least > endMax) throw new RangeError('a length goes beyond the end');
+    return true;
   }
 }
 
-/** @returns how many bytes tell the length of a part; undefined if they are not all there */
-function headBytes(
-  part: Exclude<Part, number>,
-  bytes: Buffer,
-  at: number,
-  end: number,
-): number | undefined {
+/** Of a part: how many bytes there are before its content. @returns undefined if they are not all there */
+function headBytes(part: Part, bytes: Buffer, at: number, end: number): number | undefined {
+  if (typeof part === 'number') return 0;
   if (part === 'text') return textHeadBytes(bytes, at, end);
   if (at >= end) return undefined;
   if (part === 'score') return 1;
   const length = lengthBytes(bytes[at]);
   if (length === 0) throw new RangeError('there is no length where one has to be');
   return at + length > end ? undefined : length;
+}
+
+/** How many bytes the content of a part has, without those of repeated parts. Its head has to be there. */
+function contentBytes(part: Part, bytes: Buffer, at: number): number {
+  if (typeof part === 'number') return part;
+  if (part === 'text') return textBytes(bytes, at);
+  // 253 and more are scores that are no numbers.
+  return part === 'score' && bytes[at] < 253 ? bytes[at] : 0;
 }
 
 /** Of a text: how many bytes there are before its content. @returns undefined if they are not all there */
