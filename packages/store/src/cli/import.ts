@@ -3,10 +3,20 @@
 import { Command } from 'commander';
 import { Connection } from '../import/connection.js';
 import { RdbFile } from '../import/from-file.js';
+import { Replication } from '../import/from-replication.js';
+import { importByScan } from '../import/from-scan.js';
 import { Importer, type ImportOptions, withCount } from '../import/importer.js';
 import { Stopwatch } from '../import/progress.js';
-import { reportOf } from '../import/report.js';
-import { placeOf, type Server, type TlsFiles } from '../import/server.js';
+import { type Report, reportOf, reportOfChanges } from '../import/report.js';
+import {
+  bytesOf,
+  isUrl,
+  placeOf,
+  type Server,
+  type Source,
+  sourceOf,
+  type TlsFiles,
+} from '../import/server.js';
 import { StoreError } from '../options.js';
 import { integer, PASSWORD_VARIABLE, type PasswordFlags, passwordOf } from './arguments.js';
 
@@ -77,36 +87,96 @@ export function createImport(): Command {
 }
 
 async function run(source: string, flags: Flags): Promise<void> {
-  requireSense(flags);
+  requireSense(source, flags);
   const ended = new AbortController();
   const end = () => ended.abort();
   for (const signal of SIGNALS) process.once(signal, end);
-  const options: ImportOptions = {
-    database: flags.db ?? 0,
-    replaces: flags.replace ?? false,
-    signal: ended.signal,
-  };
   try {
-    await importFile(source, flags, options);
+    if (isUrl(source)) await importServer(sourceOf(source), flags, ended.signal);
+    else await importFile(source, flags, ended.signal);
   } finally {
     for (const signal of SIGNALS) process.off(signal, end);
   }
 }
 
-async function importFile(path: string, flags: Flags, options: ImportOptions): Promise<void> {
+async function importFile(path: string, flags: Flags, signal: AbortSignal): Promise<void> {
+  const options = optionsOf(flags, flags.db, signal);
   const file = new RdbFile(path, options, process.stderr);
   await file.check();
+  await withImporter(flags, options, (importer) =>
+    copied(
+      importer,
+      flags.db !== undefined,
+      'Then run it again with --replace.',
+      file.importInto(importer),
+    ),
+  );
+}
+
+async function importServer(source: Source, flags: Flags, signal: AbortSignal): Promise<void> {
+  if (source.database !== undefined && flags.db !== undefined && source.database !== flags.db) {
+    const hint = 'Use --db, or the number at the end of the URL.';
+    throw new StoreError('there are two databases', hint);
+  }
+  const db = flags.db ?? source.database;
+  const options = optionsOf(flags, db, signal);
+  const server = serverOf(source, flags);
+  const again = options.replaces
+    ? 'Then run it again.'
+    : 'Then empty the store with FLUSHALL, and run it again.';
+  await withImporter(flags, options, async (importer) => {
+    if (flags.scan === true) {
+      const connection = await Connection.open(server);
+      try {
+        const copy = importByScan(connection, importer, options, process.stderr);
+        await copied(importer, db !== undefined, again, copy);
+      } finally {
+        connection.close();
+      }
+      return;
+    }
+    const replication = await Replication.open(server, importer, options, process.stderr);
+    try {
+      await copied(importer, db !== undefined, again, replication.copy());
+      if (flags.follow === true) show(reportOfChanges(await replication.follow()));
+    } finally {
+      replication.close();
+    }
+  });
+}
+
+function optionsOf(flags: Flags, db: number | undefined, signal: AbortSignal): ImportOptions {
+  return { database: db ?? 0, replaces: flags.replace ?? false, signal };
+}
+
+async function withImporter(
+  flags: Flags,
+  options: ImportOptions,
+  use: (importer: Importer) => Promise<void>,
+): Promise<void> {
   const target = await Connection.open(storeOf(flags));
   try {
-    const importer = await Importer.open(target, options);
-    const watch = new Stopwatch();
-    await withCount(importer.tally, file.importInto(importer));
-    const { lines, isComplete } = reportOf(importer.tally, watch.seconds, flags.db !== undefined);
-    process.stdout.write(`${lines.join('\n')}\n`);
-    if (!isComplete) process.exitCode = 1;
+    await use(await Importer.open(target, options));
   } finally {
     target.close();
   }
+}
+
+/** @param again  what to do before the next attempt, if it fails */
+async function copied(
+  { tally }: Importer,
+  choseDatabase: boolean,
+  again: string,
+  copy: Promise<void>,
+): Promise<void> {
+  const watch = new Stopwatch();
+  await withCount(tally, again, copy);
+  show(reportOf(tally, watch.seconds, choseDatabase));
+}
+
+function show({ lines, isComplete }: Report): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+  if (!isComplete) process.exitCode = 1;
 }
 
 function storeOf(flags: Flags): Server {
@@ -119,6 +189,18 @@ function storeOf(flags: Flags): Server {
   };
 }
 
+function serverOf({ place, username, password, usesTls }: Source, flags: Flags): Server {
+  const variable = process.env[SOURCE_PASSWORD_VARIABLE];
+  const secret = password ?? (variable ? bytesOf(variable) : undefined);
+  return {
+    place,
+    ...(username !== undefined && { username }),
+    ...(secret !== undefined && { password: secret }),
+    ...(usesTls && { tls: tlsFilesOf(flags) }),
+    hint: 'Check the address of the Redis server, and whether it uses TLS (rediss://).',
+  };
+}
+
 function tlsFilesOf({ tlsCa, tlsCert, tlsKey }: Flags): TlsFiles {
   return {
     ...(tlsCa !== undefined && { ca: tlsCa }),
@@ -127,9 +209,23 @@ function tlsFilesOf({ tlsCa, tlsCert, tlsKey }: Flags): TlsFiles {
   };
 }
 
-function requireSense(flags: Flags): void {
-  if ((flags.tlsCert === undefined) !== (flags.tlsKey === undefined)) {
+function requireSense(source: string, flags: Flags): void {
+  const { tls, tlsCa, tlsCert, tlsKey, scan, follow } = flags;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) {
     const hint = 'Use --tls-cert and --tls-key together.';
     throw new StoreError('a certificate needs its key, and a key its certificate', hint);
+  }
+  const usesTls = tls === true || /^rediss:/i.test(source);
+  if (!usesTls && (tlsCa ?? tlsCert) !== undefined) {
+    const hint = 'Add --tls for the store, or use rediss:// for Redis.';
+    throw new StoreError('there are certificates, but no server uses TLS', hint);
+  }
+  if (!isUrl(source) && (scan ?? follow) !== undefined) {
+    const hint = 'Use redis://HOST:PORT.';
+    throw new StoreError('--scan and --follow need a running Redis server', hint);
+  }
+  if (scan === true && follow === true) {
+    const hint = 'Use --follow without --scan.';
+    throw new StoreError('a server that is asked for each key does not tell its changes', hint);
   }
 }

@@ -3,21 +3,16 @@
 import type { Socket } from 'node:net';
 import { StoreError } from '../options.js';
 import { ErrorReply, type Reply } from '../resp/reply.js';
-import { Input, InputEnded } from './input.js';
+import { Input } from './input.js';
 import { Outgoing, type Words } from './outgoing.js';
 import { nextReply } from './replies.js';
-import { messageOf, nameOf, openSocket, type Server } from './server.js';
+import { nameOf, openSocket, received, type Server } from './server.js';
 
 /** How much may be unanswered before `room` waits. */
 const COMMANDS_MAX = 4096;
 const BYTES_MAX = 4 * 1024 ** 2;
 
-/** The other side has ended the connection, or something between. */
-export class ConnectionLost extends Error {
-  override name = 'ConnectionLost';
-}
-
-/** No further reply is read until it has returned. */
+/** No further reply is read until it has returned. What it throws, those get who use the connection. */
 export type Answered = (reply: Reply) => void | Promise<void>;
 
 interface Sent {
@@ -31,7 +26,7 @@ export class Connection {
   readonly #sent: Sent[] = [];
   #first = 0;
   #bytes = 0;
-  #failure: ConnectionLost | undefined;
+  #failure: Error | undefined;
   /** Those that wait for a reply. */
   #waiting: (() => void)[] = [];
 
@@ -55,7 +50,7 @@ export class Connection {
     }
   }
 
-  /** @throws ConnectionLost */
+  /** @throws StoreError */
   send(words: Words, answered: Answered): void {
     if (this.#failure !== undefined) throw this.#failure;
     const bytes = this.#outgoing.add(words);
@@ -63,17 +58,17 @@ export class Connection {
     this.#sent.push({ bytes, answered });
   }
 
-  /** @returns once more can be sent. @throws ConnectionLost */
+  /** @returns once more can be sent. @throws StoreError */
   async room(): Promise<void> {
     while (this.#unanswered >= COMMANDS_MAX || this.#bytes >= BYTES_MAX) await this.#progress();
   }
 
-  /** @returns once everything is answered. @throws ConnectionLost */
+  /** @returns once everything is answered. @throws StoreError */
   async settled(): Promise<void> {
     while (this.#unanswered > 0) await this.#progress();
   }
 
-  /** @throws ConnectionLost */
+  /** @throws StoreError */
   async ask(words: Words): Promise<Reply> {
     let reply: Reply | undefined;
     this.send(words, (answer) => {
@@ -100,35 +95,43 @@ export class Connection {
   }
 
   async #read(): Promise<void> {
-    const input = new Input(this.socket[Symbol.asyncIterator]());
+    const hint = 'See what has become of this server.';
+    const input = new Input(received(this.socket, this.name, hint));
     try {
-      for (;;) await this.#answer(await nextReply(input));
+      while (this.#failure === undefined) await this.#answer(await nextReply(input));
     } catch (error) {
-      const reason =
-        error instanceof InputEnded ? 'the other side has closed it' : messageOf(error);
-      const options = { cause: error };
-      this.#failure = new ConnectionLost(
-        `the connection to ${this.name} has ended: ${reason}`,
-        options,
-      );
-      this.socket.destroy();
-      this.#wake();
+      this.#fail(error as Error);
     }
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error;
+    this.socket.destroy();
+    this.#wake();
   }
 
   async #answer(reply: Reply): Promise<void> {
     const sent = this.#sent[this.#first];
-    // Redis says why, and closes the connection.
-    if (sent === undefined)
-      throw new Error(reply instanceof ErrorReply ? reply.message : 'a reply to nothing');
+    // Redis says why before it closes the connection.
+    if (sent === undefined) {
+      const message = reply instanceof ErrorReply ? reply.message : 'a reply to nothing';
+      throw new StoreError(
+        `${this.name} has sent ${message}`,
+        'See what has become of this server.',
+      );
+    }
     this.#first++;
     if (this.#first > COMMANDS_MAX) {
       this.#sent.splice(0, this.#first);
       this.#first = 0;
     }
     this.#bytes -= sent.bytes;
-    await sent.answered(reply);
-    this.#wake();
+    try {
+      await sent.answered(reply);
+      this.#wake();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
   }
 
   #wake(): void {

@@ -3,7 +3,7 @@
 import { dumpOfForm } from '../engine/rdb/dump.js';
 import { StoreError } from '../options.js';
 import { type Bytes, ErrorReply, type Reply } from '../resp/reply.js';
-import { type Connection, ConnectionLost } from './connection.js';
+import type { Connection } from './connection.js';
 import type { Words } from './outgoing.js';
 import type { RdbKey, RdbSink } from './rdb.js';
 import { count, shown } from './texts.js';
@@ -150,17 +150,16 @@ function refused(what: string, { message }: ErrorReply): StoreError {
 }
 
 /**
- * @param what  the import
+ * @param again  what to do before the next attempt
  * @throws StoreError that says how far it has come
  */
-export async function withCount(tally: Tally, what: Promise<void>): Promise<void> {
+export async function withCount(tally: Tally, again: string, what: Promise<void>): Promise<void> {
   try {
     await what;
   } catch (error) {
-    if (!(error instanceof StoreError || error instanceof ConnectionLost)) throw error;
-    const again = tally.keys === 0 ? '' : 'Then run it again with --replace.';
-    const hint = error instanceof StoreError ? error.hint : 'See what has become of this server.';
+    if (!(error instanceof StoreError)) throw error;
     const message = `${error.message}. Until then, ${count(tally.keys, 'key')} had been imported`;
-    throw new StoreError(message, [hint, again].join(' ').trim(), { cause: error });
+    const hint = tally.keys === 0 ? error.hint : `${error.hint} ${again}`;
+    throw new StoreError(message, hint, { cause: error });
   }
 }

@@ -27,10 +27,10 @@ export class Input {
   /** What is before has been added to the sum. */
   #summedTo = 0;
 
-  /** @param size  of the whole, if it is known */
+  /** @param size  of the whole, as far as it is known */
   constructor(
     private readonly chunks: AsyncIterator<Buffer>,
-    readonly size = Infinity,
+    public size = Infinity,
   ) {}
 
   /** How many bytes are before `at`. */

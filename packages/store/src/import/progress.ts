@@ -1,6 +1,6 @@
 /** Shows how far an import has come: in one line of a terminal, or now and then in a line of its own. */
 
-import { count, duration, size } from './texts.js';
+import { duration, size } from './texts.js';
 
 const TERMINAL_MS = 250;
 const LINES_MS = 10_000;
@@ -30,6 +30,7 @@ export class Progress {
   }
 }
 
+/** How much there is so far, and how much there will be; infinite or undefined if that is not known. */
 export interface Amounts {
   readonly keys: number;
   readonly keysMax?: number;
@@ -40,27 +41,22 @@ export interface Amounts {
 /** @param seconds  since the beginning */
 export function progressLine(what: string, seconds: number, amounts: Amounts): string {
   const { keys, keysMax, bytes, bytesMax } = amounts;
-  const done = share(bytes, bytesMax) ?? share(keys, keysMax);
+  const of = (known: string, max: number | undefined, text: (max: number) => string): string =>
+    isKnown(max) ? `${known} of ${text(max)}` : known;
   const parts = [
-    ...(done === undefined ? [] : [`${Math.floor(done * 100)}%`]),
-    ...(bytes === undefined
-      ? []
-      : [size(bytes) + (bytesMax === undefined ? '' : ` of ${size(bytesMax)}`)]),
-    keysMax === undefined
-      ? count(keys, 'key')
-      : `${keys.toLocaleString('en-US')} of ${count(keysMax, 'key')}`,
-    `${count(Math.round(keys / Math.max(seconds, 0.001)), 'key')}/s`,
-    ...(done === undefined || done === 0
-      ? []
-      : [`${duration((seconds * (1 - done)) / done)} left`]),
+    ...(bytes === undefined ? [] : [of(size(bytes), bytesMax, size)]),
+    `${of(keys.toLocaleString('en-US'), keysMax, (max) => max.toLocaleString('en-US'))} keys`,
+    `${Math.round(keys / Math.max(seconds, 0.001)).toLocaleString('en-US')} keys/s`,
   ];
-  return `${what}: ${parts.join(', ')}`;
+  const [part = 0, whole] = isKnown(bytesMax) ? [bytes, bytesMax] : [keys, keysMax];
+  if (!isKnown(whole) || part === 0) return `${what}: ${parts.join(', ')}`;
+  const done = Math.min(1, part / whole);
+  const left = duration((seconds * (1 - done)) / done);
+  return `${what}: ${Math.floor(done * 100)}%, ${parts.join(', ')}, ${left} left`;
 }
 
-/** @returns undefined if it is not known */
-function share(part: number | undefined, whole: number | undefined): number | undefined {
-  if (part === undefined || whole === undefined || whole === 0) return undefined;
-  return Math.min(1, part / whole);
+function isKnown(amount: number | undefined): amount is number {
+  return amount !== undefined && amount > 0 && amount < Infinity;
 }
 
 /** A clock that runs from its creation. */

@@ -1,5 +1,6 @@
 /** Reads replies of RESP 2 that come in pieces. */
 
+import { StoreError } from '../options.js';
 import { ErrorReply, type Reply, Simple } from '../resp/reply.js';
 import type { Input } from './input.js';
 
@@ -7,12 +8,7 @@ const CR = 13;
 const LF = 10;
 const LINE_BYTES_MAX = 65_536;
 
-/** The other side does not speak the protocol of Redis. */
-export class ProtocolError extends Error {
-  override name = 'ProtocolError';
-}
-
-/** @throws InputEnded, ProtocolError */
+/** @throws StoreError if the other side does not speak the protocol of Redis */
 export async function nextReply(input: Input): Promise<Reply> {
   const line = await nextLine(input);
   const rest = line.slice(1);
@@ -28,7 +24,7 @@ export async function nextReply(input: Input): Promise<Reply> {
     case '*':
       return rest === '-1' ? null : nextItems(input, lengthOf(rest));
     default:
-      throw new ProtocolError(`not a reply of Redis: ${JSON.stringify(line.slice(0, 40))}`);
+      throw notRedis(line);
   }
 }
 
@@ -43,8 +39,7 @@ export async function nextLine(input: Input): Promise<string> {
       return line;
     }
     from = input.end - input.at;
-    if (from > LINE_BYTES_MAX)
-      throw new ProtocolError('not a reply of Redis: its line is too long');
+    if (from > LINE_BYTES_MAX) throw notRedis('a long line');
     await input.more();
   }
 }
@@ -65,5 +60,12 @@ async function nextItems(input: Input, length: number): Promise<Reply[]> {
 
 export function lengthOf(digits: string): number {
   if (/^\d{1,10}$/.test(digits)) return Number(digits);
-  throw new ProtocolError(`not a length: ${JSON.stringify(digits.slice(0, 40))}`);
+  throw notRedis(digits);
+}
+
+function notRedis(line: string): StoreError {
+  return new StoreError(
+    `a server does not speak the protocol of Redis: ${JSON.stringify(line.slice(0, 40))}`,
+    'Check the addresses, and whether the servers use TLS.',
+  );
 }

@@ -1,7 +1,8 @@
 /** What an import says at its end. */
 
+import type { Followed } from './from-replication.js';
 import type { Tally } from './importer.js';
-import { count, duration, shown } from './texts.js';
+import { count, duration, shown, size } from './texts.js';
 
 export interface Report {
   readonly lines: readonly string[];
@@ -42,4 +43,13 @@ export function reportOf(tally: Tally, seconds: number, choseDatabase: boolean):
     existing.count + tooLong.count + refusedLibraries.length === 0 &&
     (choseDatabase || otherDatabases.size === 0);
   return { lines, isComplete };
+}
+
+export function reportOfChanges({ changes, leftOut, missing }: Followed): Report {
+  const lines = [`followed ${count(changes, 'change')}`];
+  if (leftOut > 0) lines.push(`left out: ${count(leftOut, 'change')} of other databases`);
+  if (missing === undefined) lines.push('Redis did not tell whether there were more');
+  else if (missing > 0) lines.push(`left out: the last ${size(missing)} of changes`);
+  else lines.push('the store has everything that Redis had when this was ended');
+  return { lines, isComplete: missing === 0 };
 }

@@ -90,6 +90,26 @@ export function nameOf(place: Place): string {
   return isIP(place.host) === 6 ? `[${place.host}]:${place.port}` : `${place.host}:${place.port}`;
 }
 
+/** The other side has ended the connection, or something between. */
+export class ConnectionLost extends StoreError {
+  override name = 'ConnectionLost';
+}
+
+/** What comes from a server. @throws ConnectionLost when it ends */
+export async function* received(
+  socket: Socket,
+  server: string,
+  hint: string,
+): AsyncGenerator<Buffer, never> {
+  let reason = 'the other side has closed it';
+  try {
+    for await (const chunk of socket) yield chunk;
+  } catch (error) {
+    reason = messageOf(error);
+  }
+  throw new ConnectionLost(`the connection to ${server} has ended: ${reason}`, hint);
+}
+
 /** @throws StoreError */
 export async function openSocket({ place, tls, hint }: Server): Promise<Socket> {
   const secure = tls === undefined ? undefined : tlsOptions(tls);
@@ -135,7 +155,7 @@ function tlsOptions({ ca, cert, key }: TlsFiles): ConnectionOptions {
 }
 
 /** Those of several addresses of a name have none themselves. */
-export function messageOf(error: unknown): string {
+function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') {
     return error.errors.map(messageOf).join('; ');
   }

@@ -48,6 +48,12 @@ function collections(prefix: string): Command[] {
 }
 
 /** What makes Redis write even small collections in the forms of large ones, and does not compress. */
+const IN_USUAL_FORMS: readonly Command[] = [
+  ['CONFIG', 'SET', 'list-max-listpack-size', '-2', 'hash-max-listpack-entries', '128'],
+  ['CONFIG', 'SET', 'zset-max-listpack-entries', '128', 'set-max-intset-entries', '512'],
+  ['CONFIG', 'SET', 'rdbcompression', 'yes'],
+];
+
 const IN_LARGE_FORMS: readonly Command[] = [
   ['CONFIG', 'SET', 'list-max-listpack-size', '1', 'hash-max-listpack-entries', '0'],
   ['CONFIG', 'SET', 'zset-max-listpack-entries', '0', 'set-max-intset-entries', '0'],
@@ -79,6 +85,7 @@ export const LIBRARY =
 export async function fill(redis: Target): Promise<void> {
   const far = Date.now() + 3_600_000;
   const commands: Command[] = [
+    ...IN_USUAL_FORMS,
     ...ELEMENTS.map((element, i) => ['SET', `string:${i}`, element]),
     ['SET', 'noise', NOISE],
     ['SET', `a key that is long enough for LZF ${'!'.repeat(100)}`, 'value'],
@@ -114,22 +121,30 @@ const READS: Readonly<Record<string, (key: string) => Command>> = {
   stream: (key) => ['XINFO', 'STREAM', key, 'FULL', 'COUNT', '0'],
 };
 
+export interface Content {
+  readonly type: string;
+  /** -1: never. */
+  readonly expiresAt: number;
+  readonly value: unknown;
+}
+
 /** What a server has under each key, in a form that does not depend on its order. */
-export async function contentsOf(target: Target): Promise<Map<string, unknown>> {
+export async function contentsOf(target: Target): Promise<Map<string, Content>> {
   const [names] = await target.run([['KEYS', '*']], 2);
-  const contents = new Map<string, unknown>();
+  const contents = new Map<string, Content>();
   for (const key of itemsOf(names)!
     .map(([, name]) => name as string)
     .toSorted()) {
-    const [[, type], [, expiresAt]] = await target.run(
+    const [[, kind], [, time]] = await target.run(
       [
         ['TYPE', key],
         ['PEXPIRETIME', key],
       ],
       2,
     );
-    const [value] = await target.run([READS[type as string](key)], 2);
-    contents.set(key, { type, expiresAt, value: inOrder(type as string, value) });
+    const type = String(kind);
+    const [value] = await target.run([READS[type](key)], 2);
+    contents.set(key, { type, expiresAt: Number(time), value: inOrder(type, value) });
   }
   return contents;
 }

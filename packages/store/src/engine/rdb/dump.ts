@@ -126,6 +126,14 @@ export function dumpOfForm(type: number, value: Buffer): Buffer {
   return dump;
 }
 
+/** A dump that a later version may have made, in the form of this one. RESTORE refuses it if the type of the value is unknown. */
+export function readableDump(dump: Bytes): Bytes | Buffer {
+  const bytes = Buffer.from(dump, 'latin1');
+  const end = bytes.length - FOOTER_BYTES;
+  if (end < 1 || bytes.readUInt16LE(end) <= VERSION_MAX) return dump;
+  return dumpOfForm(bytes[0], bytes.subarray(1, end));
+}
+
 /** A text as an RDB file has it. @throws RangeError if it is damaged */
 export function textOfForm(bytes: Buffer): Bytes {
   return new DumpReader(bytes).text();
