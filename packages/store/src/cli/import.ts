@@ -39,25 +39,30 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 const EPILOGUE = `
 The source is an RDB file of Redis 7.4 or older, or the URL of a running Redis server: redis://HOST:PORT, or
-rediss://HOST:PORT with TLS. A file is checked as a whole before anything of it is sent. A server sends its keys as they are at
-one moment, as to a replica. With --follow, its later changes are carried out in the store as well, until this command is
-ended with SIGINT: move the clients meanwhile. With --scan, the keys are asked for one by one, which managed servers
-allow too; what is written meanwhile may be missing, or be there in part.
+rediss://HOST:PORT with TLS.
 
-Keys that the store has already stay as they are, and are counted, unless --replace is given. From a server, the store has to
-be empty then.
+A file is checked as a whole before anything of it is sent. A server sends its keys as they are at one moment, as to
+a replica. With --follow, its changes after that are carried out in the store as well, until this command is ended:
+move the clients when the lag is 0. With --scan, each key is asked for, which servers allow that accept no replicas;
+what is written meanwhile may be missing.
 
-The password of a Redis server can be in the URL, or better in the variable ${SOURCE_PASSWORD_VARIABLE}.
+Keys that the store has already stay as they are, unless --replace is given. From a server, the store has to be
+empty without it.
+
+The password of a Redis server is in the URL, or better in the variable ${SOURCE_PASSWORD_VARIABLE}.
 
 Examples:
   $ tram-store import dump.rdb
   $ tram-store import dump.rdb --to 10.0.0.5:6379 --password-file secret.txt --replace
   $ tram-store import redis://10.0.0.9:6379 --follow
-  $ ${SOURCE_PASSWORD_VARIABLE}=… tram-store import rediss://cache.example.com:6380/2 --scan
+  $ ${SOURCE_PASSWORD_VARIABLE}=… tram-store import rediss://cache.example.com:6380 --scan
+
+  Back to Redis 7.0 or later:
+    $ tram-store import redis://127.0.0.1:6379 --scan --to 10.0.0.9:6379
 
 Exit codes:
-  0  everything is in the store
-  1  the import has failed, or has left out keys that the store or you may miss
+  0  everything is in the store that should be there
+  1  the import has failed, or has left something out: it says what
   2  wrong usage
 `;
 

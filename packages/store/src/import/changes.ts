@@ -61,7 +61,7 @@ export class Changes {
   }
 
   #addChange(name: string, command: Command, offset: number): void {
-    const databases = databasesOf(name, command, this.#database);
+    const databases = databasesOf(name, command, this.#database, this.database);
     const isOurs = FOR_ALL.includes(name) || databases.includes(this.database);
     if (!isOurs) this.leftOut++;
     else if (databases.length > 1) {
@@ -101,14 +101,15 @@ export class Changes {
   }
 }
 
-/** Those that a command concerns. @param current  the one that is selected */
-function databasesOf(name: string, command: Command, current: number): number[] {
+/** Those that a command changes, and of `own` also those that it reads. @param current  the one that is selected */
+function databasesOf(name: string, command: Command, current: number, own: number): number[] {
   const [, first, second] = command;
   if (name === 'swapdb') return [...new Set([Number(first), Number(second)])];
   if (name === 'move') return [current, Number(second)];
-  if (name !== 'copy') return [current];
   const option = command.findIndex((word, i) => i > 2 && word.toLowerCase() === 'db');
-  return option < 0 ? [current] : [...new Set([current, Number(command[option + 1])])];
+  if (name !== 'copy' || option < 0) return [current];
+  const destination = Number(command[option + 1]);
+  return destination === own ? [...new Set([current, own])] : [destination];
 }
 
 /** EXEC replies with those of its commands. */

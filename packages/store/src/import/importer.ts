@@ -157,9 +157,8 @@ export async function withCount(tally: Tally, again: string, what: Promise<void>
   try {
     await what;
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
+    if (!(error instanceof StoreError) || tally.keys === 0) throw error;
     const message = `${error.message}. Until then, ${count(tally.keys, 'key')} had been imported`;
-    const hint = tally.keys === 0 ? error.hint : `${error.hint} ${again}`;
-    throw new StoreError(message, hint, { cause: error });
+    throw new StoreError(message, `${error.hint} ${again}`, { cause: error });
   }
 }

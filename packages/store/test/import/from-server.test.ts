@@ -15,7 +15,7 @@ import {
   startRedisServer,
 } from '../differential/redis-server.js';
 import { type Started, startGateway } from '../gateway/started.js';
-import { contentsOf, fill } from './contents.js';
+import { contentsOf, fill, requireOk } from './contents.js';
 import { type Ended, runImport } from './run-import.js';
 
 if (!hasRedisServer() && process.env['CI']) throw new Error(MISSING);
@@ -58,8 +58,8 @@ describe.skipIf(!hasRedisServer())('a running server', () => {
     }
   });
 
-  const run = (...args: string[]): Promise<Ended> =>
-    runImport(url, '--to', `127.0.0.1:${started.port}`, ...args);
+  const to = (): string[] => ['--to', `127.0.0.1:${started.port}`];
+  const run = (...args: string[]): Promise<Ended> => runImport(url, ...to(), ...args);
 
   const compare = async (): Promise<void> => {
     const [before, after] = [await contentsOf(redis.connection), await contentsOf(store)];
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedisServer())('a running server', () => {
     await child.isFollowing;
     // Redis tells replicas what commands have changed, in other words.
     const seeds = [1, 2, 3].flatMap((seed) => fc.sample(runsOf([], 500), { seed, numRuns: 2 }));
-    for (const steps of seeds) await redis.connection.run(steps.flat(), 2);
+    for (const steps of seeds) await redis.connection.run(steps.flat().filter(isOfOne), 2);
     // WAIT returns once the command has acknowledged everything.
     const wait = redis.connection.run(
       [
@@ -116,9 +116,136 @@ describe.skipIf(!hasRedisServer())('a running server', () => {
     });
   });
 
-  const follow = (...args: string[]) =>
-    followServer(url, '--to', `127.0.0.1:${started.port}`, ...args);
+  it('changes of other databases are left out, and those of all are not', async () => {
+    const { connection } = redis;
+    await connection.run(
+      [
+        ['SET', 'a', '1'],
+        ['SELECT', '3'],
+        ['SET', 'other', '1'],
+        ['SELECT', '0'],
+      ],
+      2,
+    );
+    const child = follow('--db', '0');
+    await child.isFollowing;
+    await connection.run(
+      [
+        ['SELECT', '3'],
+        ['SET', 'other', '2'],
+        ['COPY', 'other', 'c', 'DB', '4'],
+      ],
+      2,
+    );
+    await connection.run(
+      [['MULTI'], ['SET', 'x', '1'], ['SELECT', '0'], ['SET', 'b', '1'], ['EXEC']],
+      2,
+    );
+    await connection.run([['WAIT', '1', '20000']], 2);
+    await compare();
+    await connection.run(
+      [['SELECT', '3'], ['FLUSHALL'], ['SELECT', '0'], ['WAIT', '1', '20000']],
+      2,
+    );
+    expect(await store.run([['DBSIZE']], 2)).toEqual([[':', '0']]);
+    child.end();
+    const { output, exitCode } = await child.ended;
+    expect(output).toContain('left out: 1 key of database 3.');
+    expect(output).toContain('left out: 3 changes of other databases');
+    expect(exitCode).toBe(0);
+  });
+
+  it('a change that the store does not take ends it', async () => {
+    const child = follow();
+    await child.isFollowing;
+    await redis.connection.run(
+      [
+        ['SET', 'a', '1'],
+        ['MOVE', 'a', '5'],
+      ],
+      2,
+    );
+    const { output, exitCode } = await child.ended;
+    expect(output).toContain('Redis has run MOVE between its databases 0 and 5');
+    expect(exitCode).toBe(1);
+  });
+
+  it('a server that ends the connection', async () => {
+    const child = follow();
+    await child.isFollowing;
+    await redis.connection.run([['CLIENT', 'KILL', 'TYPE', 'replica']], 2);
+    const { output, exitCode } = await child.ended;
+    expect(output).toMatch(/the connection to .* has ended/);
+    expect(output).toContain('client-output-buffer-limit');
+    expect(exitCode).toBe(1);
+  });
+
+  it.each(WAYS)('its other databases are told, %s', async (_name, _diskless, args) => {
+    await redis.connection.run(
+      [
+        ['SET', 'a', '1'],
+        ['SELECT', '3'],
+        ['MSET', 'b', '1', 'c', '1'],
+      ],
+      2,
+    );
+    const first = await run(...args);
+    expect(first.output).toContain('left out: 2 keys of database 3.');
+    expect(first.exitCode).toBe(1);
+    const third = await runImport(`${url}/3`, ...to(), '--replace', ...args);
+    expect(third.output).toContain('imported 2 keys');
+    expect(third.exitCode).toBe(0);
+    expect(await store.run([['DBSIZE']], 2)).toEqual([[':', '3']]);
+    await redis.connection.run([['SELECT', '0']], 2);
+  });
+
+  it.each(WAYS)('not into a store that has keys, %s', async (_name, _diskless, args) => {
+    await redis.connection.run([['SET', 'a', '1']], 2);
+    await store.run([['SET', 'b', '1']], 2);
+    await expect(run(...args)).rejects.toThrow('the store has 1 key already');
+    expect(await store.run([['EXISTS', 'a']], 2)).toEqual([[':', '0']]);
+  });
+
+  it('and back', async () => {
+    await fill(redis.connection);
+    await run();
+    const before = await contentsOf(redis.connection);
+    await redis.connection.run([['FLUSHALL'], ['FUNCTION', 'FLUSH']], 2);
+    const back = ['--scan', '--to', url.replace('redis://', '')];
+    const { output, exitCode } = await runImport(`redis://127.0.0.1:${started.port}`, ...back);
+    expect(output).toContain(`imported ${before.size} keys and 1 library`);
+    expect(exitCode).toBe(0);
+    await compare();
+    expect([...(await contentsOf(redis.connection)).keys()]).toEqual([...before.keys()]);
+  });
+
+  it('as a user who may only read', async () => {
+    const rules = ['on', '>secret', '~*', '+@read', '+@connection', '+info', '+select'];
+    await requireOk(redis.connection, [
+      ['SET', 'a', '1'],
+      ['ACL', 'SETUSER', 'reader', ...rules],
+    ]);
+    const reader = url.replace('//', '//reader:secret@');
+    await expect(runImport(reader, ...to())).rejects.toMatchObject({
+      message: expect.stringContaining('does not accept us as a replica: -NOPERM'),
+      hint: expect.stringContaining('--scan'),
+    });
+    const { output, exitCode } = await runImport(reader, ...to(), '--scan');
+    expect(output).toContain('imported 1 key in');
+    // The functions, which this user may not read.
+    expect(output).toContain('left out: a library of functions: NOPERM');
+    expect(exitCode).toBe(1);
+    const wrong = runImport(url.replace('//', '//reader:wrong@'), ...to(), '--replace');
+    await expect(wrong).rejects.toThrow('refuses us: WRONGPASS');
+  });
+
+  const follow = (...args: string[]) => followServer(url, ...to(), ...args);
 });
+
+/** Whether it concerns one database only. */
+function isOfOne([name]: readonly string[]): boolean {
+  return !['move', 'swapdb', 'select'].includes(name.toLowerCase());
+}
 
 interface Following {
   /** The keys have been copied. */
