@@ -15,10 +15,10 @@ import {
   type Server,
   type Source,
   sourceOf,
-  type TlsFiles,
+  type TlsKeys,
 } from '../import/server.js';
 import { StoreError } from '../options.js';
-import { integer, PASSWORD_VARIABLE, type PasswordFlags, passwordOf } from './arguments.js';
+import { integer, PASSWORD_VARIABLE, type PasswordFlags, passwordOf, read } from './arguments.js';
 
 interface Flags extends PasswordFlags {
   readonly to: string;
@@ -189,7 +189,7 @@ function storeOf(flags: Flags): Server {
   return {
     place: placeOf(flags.to),
     ...(password !== undefined && { password }),
-    ...(flags.tls === true && { tls: tlsFilesOf(flags) }),
+    ...(flags.tls === true && { tls: tlsKeysOf(flags) }),
     hint: 'Start the store, or name its address with --to.',
   };
 }
@@ -201,16 +201,16 @@ function serverOf({ place, username, password, usesTls }: Source, flags: Flags):
     place,
     ...(username !== undefined && { username }),
     ...(secret !== undefined && { password: secret }),
-    ...(usesTls && { tls: tlsFilesOf(flags) }),
+    ...(usesTls && { tls: tlsKeysOf(flags) }),
     hint: 'Check the address of the Redis server, and whether it uses TLS (rediss://).',
   };
 }
 
-function tlsFilesOf({ tlsCa, tlsCert, tlsKey }: Flags): TlsFiles {
+function tlsKeysOf({ tlsCa, tlsCert, tlsKey }: Flags): TlsKeys {
   return {
-    ...(tlsCa !== undefined && { ca: tlsCa }),
-    ...(tlsCert !== undefined && { cert: tlsCert }),
-    ...(tlsKey !== undefined && { key: tlsKey }),
+    ...(tlsCa !== undefined && { ca: read(tlsCa, '--tls-ca') }),
+    ...(tlsCert !== undefined && { cert: read(tlsCert, '--tls-cert') }),
+    ...(tlsKey !== undefined && { key: read(tlsKey, '--tls-key') }),
   };
 }
 

@@ -3,7 +3,7 @@
 import { createReadStream, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { StoreError } from '../options.js';
-import type { Importer, ImportOptions } from './importer.js';
+import { type Importer, type ImportOptions, requireTime } from './importer.js';
 import { Input } from './input.js';
 import { Progress, progressLine, type Screen, Stopwatch } from './progress.js';
 import { type RdbKey, type RdbSink, readRdb } from './rdb.js';
@@ -18,6 +18,7 @@ class Census implements RdbSink {
   constructor(private readonly options: ImportOptions) {}
 
   key({ database }: RdbKey): boolean {
+    requireTime(this.options);
     if (database === this.options.database) this.keys++;
     return false;
   }

@@ -90,8 +90,7 @@ export class Replication {
     const acks = setInterval(() => this.#acknowledge(), ACK_MS);
     try {
       await readRdb(input, importer, `what ${this.#name} sends`, importer.valueBytesMax);
-      if (mark !== undefined) await this.#requireMark(mark);
-      input.size = Infinity;
+      await this.#requireEnd(mark);
       await importer.settled();
     } finally {
       clearInterval(acks);
@@ -130,7 +129,7 @@ export class Replication {
       progress.end();
       master.close();
     }
-    const missing = master.known === undefined ? undefined : this.#lag(master.known);
+    const missing = this.#endAt === undefined ? undefined : this.#lag(this.#endAt);
     return { changes: changes.count, leftOut: changes.leftOut, missing };
   }
 
@@ -148,8 +147,8 @@ export class Replication {
   /** Ends once the store has what Redis had when the end was asked for. */
   async #end(master: MasterOffset): Promise<void> {
     await master.refresh();
-    this.#endAt = master.known ?? 0;
-    if (this.#appliedTo >= this.#endAt) this.close();
+    this.#endAt = master.known;
+    if (this.#endAt === undefined || this.#appliedTo >= this.#endAt) this.close();
     setTimeout(() => this.close(), LAST_CHANGES_MS).unref();
   }
 
@@ -185,7 +184,7 @@ export class Replication {
     const [, offset] = /^\+FULLRESYNC \S+ (\d+)$/.exec(line) ?? [];
     if (offset === undefined) {
       throw new StoreError(
-        `${this.#name} does not accept us as a replica: ${line.slice(0, 200)}`,
+        `${this.#name} does not accept us as a replica: ${line.slice(0, 200).replace(/^-/, '')}`,
         'Use --scan: it asks for each key.',
       );
     }
@@ -202,13 +201,18 @@ export class Replication {
     return undefined;
   }
 
-  async #requireMark(mark: string): Promise<void> {
+  /** @param mark  what has to follow the snapshot; undefined: nothing, by the length that Redis has told */
+  async #requireEnd(mark: string | undefined): Promise<void> {
     const input = this.#input;
-    await input.need(MARK_BYTES);
-    const found = input.bytes.toString('latin1', input.at, input.at + MARK_BYTES);
-    if (found !== mark)
-      throw new StoreError(`${this.#name} has sent a damaged snapshot`, 'Try again.');
-    input.at += MARK_BYTES;
+    if (mark !== undefined) await input.need(MARK_BYTES);
+    const end = input.at + (mark?.length ?? 0);
+    const isRight =
+      mark === undefined
+        ? input.left === 0
+        : mark === input.bytes.toString('latin1', input.at, end);
+    if (!isRight) throw new StoreError(`${this.#name} has sent a damaged snapshot`, 'Try again.');
+    input.at = end;
+    input.size = Infinity;
   }
 }
 

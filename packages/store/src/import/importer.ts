@@ -56,13 +56,16 @@ const WORD_BYTES_MAX = 2 ** 29 - 24;
 export class Importer implements RdbSink {
   readonly tally = new Tally();
   #failure: StoreError | undefined;
+  #replacesKeys: boolean;
 
   private constructor(
     readonly target: Connection,
     private readonly options: ImportOptions,
     /** How long a value may be, without its key. */
     readonly valueBytesMax: number,
-  ) {}
+  ) {
+    this.#replacesKeys = options.replaces;
+  }
 
   static async open(target: Connection, options: ImportOptions): Promise<Importer> {
     const reply = await target.ask(['CONFIG', 'GET', 'proto-max-bulk-len']);
@@ -71,8 +74,9 @@ export class Importer implements RdbSink {
     return new Importer(target, options, wordBytesMax - RESTORE_BYTES);
   }
 
-  /** For ways that may bring a key more than once. @throws StoreError */
+  /** For ways that may bring a key more than once: the last value counts. @throws StoreError */
   async requireEmptyStore(): Promise<void> {
+    this.#replacesKeys = true;
     if (this.options.replaces) return;
     const keys = await this.target.ask(['DBSIZE']);
     if (keys === 0) return;
@@ -117,7 +121,7 @@ export class Importer implements RdbSink {
     dump: Bytes | Buffer,
     options: readonly string[],
   ): Promise<void> {
-    const replace = this.options.replaces ? ['REPLACE'] : [];
+    const replace = this.#replacesKeys ? ['REPLACE'] : [];
     return this.#send(['RESTORE', name, time, dump, ...replace, ...options], (reply) => {
       if (!(reply instanceof ErrorReply)) this.tally.keys++;
       else if (reply.message.startsWith('BUSYKEY')) this.tally.existing.add(name);
@@ -134,12 +138,16 @@ export class Importer implements RdbSink {
   /** @returns once the store can take more */
   async #send(words: Words, answered: (reply: Reply) => void): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (this.options.signal.aborted) {
-      throw new StoreError('the import was interrupted', 'Nothing else happened.');
-    }
+    requireTime(this.options);
     this.target.send(words, answered);
     await this.target.room();
   }
+}
+
+/** @throws StoreError if the user has ended the import */
+export function requireTime({ signal }: ImportOptions): void {
+  if (!signal.aborted) return;
+  throw new StoreError('the import was interrupted', 'What was imported stays in the store.');
 }
 
 function refused(what: string, { message }: ErrorReply): StoreError {

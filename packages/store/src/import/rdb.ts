@@ -157,7 +157,7 @@ class RdbReader {
   async #opcode(opcode: number): Promise<void> {
     switch (opcode) {
       case OPCODE.expiresAtMs:
-        this.#attributes.expiresAtMs = Number((await this.#take(8)).readBigInt64LE(0));
+        this.#attributes.expiresAtMs = timeOf((await this.#take(8)).readBigInt64LE(0));
         return;
       case OPCODE.expiresAtSeconds:
         this.#attributes.expiresAtMs = (await this.#take(4)).readInt32LE(0) * 1000;
@@ -300,6 +300,11 @@ class RdbReader {
 }
 
 const MODULE_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+/** Some that are never reached are greater than what a number can have. */
+function timeOf(ms: bigint): number {
+  return Math.min(Number(ms), Number.MAX_SAFE_INTEGER);
+}
 
 function ofModule(message: string): Unsupported {
   const hint =

@@ -1,6 +1,5 @@
 /** Where a server is, and how to connect to it. */
 
-import { readFileSync } from 'node:fs';
 import { connect, isIP, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { StoreError } from '../options.js';
@@ -16,16 +15,17 @@ export interface Server {
   readonly username?: string;
   readonly password?: string;
   /** undefined: without TLS. */
-  readonly tls?: TlsFiles;
+  readonly tls?: TlsKeys;
   /** What to do if it cannot be reached. */
   readonly hint: string;
 }
 
-/** The paths of files. Without `ca`, the authorities are those that Node trusts. */
-export interface TlsFiles {
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
+/** Without `ca`, the authorities are those that Node trusts. */
+export interface TlsKeys {
+  readonly ca?: Buffer;
+  /** Ours. */
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
 }
 
 /** What a URL of a server says. */
@@ -112,9 +112,8 @@ export async function* received(
 
 /** @throws StoreError */
 export async function openSocket({ place, tls, hint }: Server): Promise<Socket> {
-  const secure = tls === undefined ? undefined : tlsOptions(tls);
   try {
-    return await connected(place, secure);
+    return await connected(place, tls);
   } catch (error) {
     throw new StoreError(`no connection to ${nameOf(place)}: ${messageOf(error)}`, hint, {
       cause: error,
@@ -122,16 +121,14 @@ export async function openSocket({ place, tls, hint }: Server): Promise<Socket> 
   }
 }
 
-function connected(place: Place, secure: ConnectionOptions | undefined): Promise<Socket> {
+function connected(place: Place, tls: TlsKeys | undefined): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket =
-      secure === undefined
-        ? connect(place)
-        : connectTls({ ...place, ...secure, ...serverName(place) });
+      tls === undefined ? connect(place) : connectTls({ ...place, ...tls, ...serverName(place) });
     const timer = setTimeout(() => socket.destroy(new Error('it does not answer')), CONNECT_MS);
     socket.once('error', reject);
     socket.once('close', () => clearTimeout(timer));
-    socket.once(secure === undefined ? 'connect' : 'secureConnect', () => {
+    socket.once(tls === undefined ? 'connect' : 'secureConnect', () => {
       clearTimeout(timer);
       socket.off('error', reject);
       socket.setNoDelay(true);
@@ -144,14 +141,6 @@ function connected(place: Place, secure: ConnectionOptions | undefined): Promise
 /** TLS has names of servers, but no addresses. */
 function serverName(place: Place): ConnectionOptions {
   return 'host' in place && isIP(place.host) === 0 ? { servername: place.host } : {};
-}
-
-function tlsOptions({ ca, cert, key }: TlsFiles): ConnectionOptions {
-  return {
-    ...(ca !== undefined && { ca: readFileSync(ca) }),
-    ...(cert !== undefined && { cert: readFileSync(cert) }),
-    ...(key !== undefined && { key: readFileSync(key) }),
-  };
 }
 
 /** Those of several addresses of a name have none themselves. */

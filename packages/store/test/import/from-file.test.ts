@@ -99,6 +99,24 @@ describe('a file of our own', () => {
     expect(exitCode).toBe(0);
   });
 
+  it('passes on times, also one that never comes', async () => {
+    const at = Date.now() + 100_000;
+    const file = rdbOf(10, [
+      254,
+      0,
+      252,
+      uint64(at),
+      KEY('a'),
+      252,
+      uint64(2n ** 63n - 1n),
+      KEY('b'),
+    ]);
+    expect((await importOf(file)).output).toContain('imported 2 keys');
+    expect(await store.run([['PEXPIRETIME', 'a']], 2)).toEqual([[':', String(at)]]);
+    const [[, late]] = await store.run([['PEXPIRETIME', 'b']], 2);
+    expect(Number(late)).toBeGreaterThan(2 ** 52);
+  });
+
   it('passes on idleness and frequency', async () => {
     const file = rdbOf(10, [254, 0, 248, 60, KEY('idle'), 249, 255, KEY('frequent')]);
     expect((await importOf(file)).output).toContain('imported 2 keys');
@@ -260,6 +278,12 @@ describe('refused, with what to do', () => {
     [['/'], '/ is not a file'],
     [['dump.rdb', '--db', '-1'], 'integer from 0'],
     [['dump.rdb', '--tls-cert', 'a'], 'needs its key'],
+    [['dump.rdb', '--tls-ca', 'a'], 'no server uses TLS'],
+    [['dump.rdb', '--scan'], 'need a running Redis server'],
+    [['redis://host', '--scan', '--follow'], 'does not tell its changes'],
+    [['redis://host/1', '--db', '2'], 'two databases'],
+    [['redis://'], 'not the URL of a Redis server'],
+    [['redis://host/name'], 'not the URL of a Redis server'],
     [['dump.rdb', '--port', '1'], 'unknown option'],
     [[], 'missing required argument'],
   ])('%j', async (args, message) => {
