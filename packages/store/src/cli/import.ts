@@ -42,9 +42,9 @@ The source is an RDB file of Redis 7.4 or older, or the URL of a running Redis s
 rediss://HOST:PORT with TLS.
 
 A file is checked as a whole before anything of it is sent. A server sends its keys as they are at one moment, as to
-a replica. With --follow, its changes after that are carried out in the store as well, until this command is ended:
-move the clients when the lag is 0. With --scan, each key is asked for, which servers allow that accept no replicas;
-what is written meanwhile may be missing.
+a replica. With --follow, the store gets its later changes as well, until this command is ended: stop the writers,
+end it, and let them go on with the store. With --scan, each key is asked for, which servers allow that accept no
+replicas; what is written meanwhile may be missing.
 
 Keys that the store has already stay as they are, unless --replace is given. From a server, the store has to be
 empty without it.
