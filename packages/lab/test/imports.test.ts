@@ -176,6 +176,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     ],
     node: /./,
   },
+  /** A client of stores and of Redis. */
+  'store/import': {
+    imports: ['store/import/', 'store/engine/', 'store/resp/', 'store/options.ts'],
+    node: /./,
+  },
   store: { imports: ['store/', 'tram/index.ts'], node: /./ },
   'store/cli': { imports: ['store/'], node: /./, packages: ['commander'] },
 };

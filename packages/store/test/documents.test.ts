@@ -16,12 +16,14 @@ test('its tables have the commands of the store', () => {
   expect(status, `run node packages/store/scripts/command-tables.mjs`).toBe(0);
 });
 
-test('it has all options of the command, and no others', () => {
-  const start = text.slice(text.indexOf('## Start'), text.indexOf('## Shape'));
-  const named = [...start.matchAll(/^\| (`--.*?) \|/gm)].flatMap(
+test.each([
+  ['tram-store', '## Start', '## Shape', createProgram()],
+  ['import', '## Moving from Redis', '## Limits', createProgram().commands[0]],
+])('it has all options of %s, and no others', (_name, from, to, { options }) => {
+  const section = text.slice(text.indexOf(`\n${from}\n`), text.indexOf(`\n${to}\n`));
+  const named = [...section.matchAll(/^\| (`--.*?) \|/gm)].flatMap(
     ([, cell]) => cell.match(/--[\w-]+/g)!,
   );
-  const { options } = createProgram();
   const own = options.map(({ long }) => long).filter((long) => long !== '--version');
   expect(named.toSorted()).toEqual(own.toSorted());
 });

@@ -6,6 +6,8 @@ import { POLICIES, type Policy } from '../engine/eviction.js';
 import { parseMemory } from '../gateway/settings.js';
 import { Store } from '../index.js';
 import { DURABILITIES, MEMORIES, StoreError, type StoreOptions } from '../options.js';
+import { integer, PASSWORD_VARIABLE, passwordOf, read } from './arguments.js';
+import { createImport } from './import.js';
 
 interface Flags {
   readonly port: number;
@@ -29,8 +31,6 @@ interface Flags {
   readonly maxclients: number;
 }
 
-const PASSWORD_VARIABLE = 'TRAM_STORE_PASSWORD';
-
 const EPILOGUE = `
 Examples:
   $ tram-store
@@ -48,6 +48,9 @@ Examples:
 
   A gateway to a cluster on machines:
     $ tram-store --config cluster.yaml
+
+  Keys of Redis, to a store that runs:
+    $ tram-store import --help
 
 Exit codes:
   0  the store was ended by SIGTERM or SIGINT
@@ -95,6 +98,9 @@ export function createProgram(): Command {
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride()
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .addCommand(createImport())
     .action((flags: Flags) => run(flags));
 }
 
@@ -155,24 +161,6 @@ function optionsOf(flags: Flags): StoreOptions {
   };
 }
 
-function passwordOf({ password, passwordFile }: Flags): string | undefined {
-  const given = [password, passwordFile].filter((one) => one !== undefined);
-  if (given.length > 1) {
-    throw new StoreError('there are two passwords', 'Use --password or --password-file, not both.');
-  }
-  // Clients send bytes.
-  const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
-  if (passwordFile === undefined) {
-    const text = password ?? process.env[PASSWORD_VARIABLE];
-    return text === undefined || text === '' ? undefined : bytes(text);
-  }
-  const text = read(passwordFile, '--password-file')
-    .toString('utf8')
-    .replace(/\r?\n$/, '');
-  if (text === '') throw new StoreError(`${passwordFile} is empty`, 'Put the password into it.');
-  return bytes(text);
-}
-
 function tlsOf({ tlsCert, tlsKey, tlsCa }: Flags): StoreOptions['tls'] {
   if (tlsCert === undefined && tlsKey === undefined && tlsCa === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
@@ -183,23 +171,6 @@ function tlsOf({ tlsCert, tlsKey, tlsCa }: Flags): StoreOptions['tls'] {
     cert: read(tlsCert, '--tls-cert'),
     key: read(tlsKey, '--tls-key'),
     ...(tlsCa !== undefined && { ca: read(tlsCa, '--tls-ca') }),
-  };
-}
-
-function read(path: string, option: string): Buffer {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    const hint = `Check the path that ${option} names, and its permissions.`;
-    throw new StoreError((error as Error).message, hint, { cause: error });
-  }
-}
-
-function integer(from: number, to: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= from && value <= to) return value;
-    throw new InvalidArgumentError(`It has to be an integer from ${from} to ${to}.`);
   };
 }
 

@@ -17,10 +17,15 @@ export interface RedisServer {
   readonly connection: Connection;
   /** Of its socket. */
   readonly path: string;
+  /** Where it saves files. */
+  readonly folder: string;
   stop(): Promise<void>;
 }
 
-export async function startRedisServer(): Promise<RedisServer> {
+/** @param more  further options */
+export async function startRedisServer(
+  more: Readonly<Record<string, string>> = {},
+): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'tram-store-redis-'));
   const path = join(folder, 'socket');
   const options = {
@@ -33,6 +38,7 @@ export async function startRedisServer(): Promise<RedisServer> {
     // Clients that wait time out soon.
     hz: '500',
     'enable-debug-command': 'yes',
+    ...more,
   };
   const server = spawn(
     'redis-server',
@@ -53,6 +59,7 @@ export async function startRedisServer(): Promise<RedisServer> {
   return {
     connection,
     path,
+    folder,
     stop: () => {
       connection.close();
       return stop();

@@ -1,6 +1,6 @@
 /**
  * Values as Redis dumps them: the type, the value as in an RDB file, the version of the format, and a CRC. What is written here, Redis can
- * restore, and what Redis 7 or older has dumped can be restored here.
+ * restore, and what Redis 7 or older has dumped can be restored here, unless fields of a hash have times to live.
  */
 
 import type { Bytes } from '../../resp/reply.js';
@@ -8,12 +8,15 @@ import { ByteWriter } from '../bytes.js';
 import type { Stream } from '../stream.js';
 import { Hash, List, Members, ScoredMembers, type Value } from '../values.js';
 import { crc64 } from './crc64.js';
+import { INTEGER_HEADS, LZF_HEAD, lengthAt, lengthBytes } from './lengths.js';
 import { decompressed } from './lzf.js';
-import { intsetElements, listpackElements, ziplistElements } from './packed.js';
+import { intsetElements, listpackElements, ziplistElements, zipmapElements } from './packed.js';
 import { type PartReader, readStream, streamParts } from './stream-dump.js';
 
 /** That of Redis 7.0. */
 const VERSION = 10;
+/** That of Redis 7.4. Later versions may write a type in another form. */
+export const VERSION_MAX = 12;
 const FOOTER_BYTES = 10;
 /** The longest string. */
 const TEXT_BYTES_MAX = 512 * 1024 * 1024;
@@ -112,11 +115,35 @@ function writeLength64(out: ByteWriter, length: bigint): void {
   }
 }
 
+/** The dump of a value that has this type and these bytes in an RDB file. */
+export function dumpOfForm(type: number, value: Buffer): Buffer {
+  const dump = Buffer.allocUnsafe(1 + value.length + FOOTER_BYTES);
+  dump[0] = type;
+  value.copy(dump, 1);
+  const versionAt = dump.length - FOOTER_BYTES;
+  dump.writeUInt16LE(VERSION, versionAt);
+  crc64(dump.subarray(0, versionAt + 2)).copy(dump, versionAt + 2);
+  return dump;
+}
+
+/** A dump that a later version may have made, in the form of this one. RESTORE refuses it if the type of the value is unknown. */
+export function readableDump(dump: Bytes): Bytes | Buffer {
+  const bytes = Buffer.from(dump, 'latin1');
+  const end = bytes.length - FOOTER_BYTES;
+  if (end < 1 || bytes.readUInt16LE(end) <= VERSION_MAX) return dump;
+  return dumpOfForm(bytes[0], bytes.subarray(1, end));
+}
+
+/** A text as an RDB file has it. @throws RangeError if it is damaged */
+export function textOfForm(bytes: Buffer): Bytes {
+  return new DumpReader(bytes).text();
+}
+
 /** @returns undefined if the version is unknown, or if the CRC is wrong */
 export function checkedDump(dump: Bytes): Buffer | undefined {
   const bytes = Buffer.from(dump, 'latin1');
   const end = bytes.length - FOOTER_BYTES;
-  if (end < 0 || bytes.readUInt16LE(end) > VERSION) return undefined;
+  if (end < 0 || bytes.readUInt16LE(end) > VERSION_MAX) return undefined;
   const isWhole = crc64(bytes.subarray(0, -8)).equals(bytes.subarray(-8));
   return isWhole ? bytes.subarray(0, end) : undefined;
 }
@@ -137,16 +164,19 @@ const READERS: Readonly<Record<number, ((reader: DumpReader) => Value) | undefin
   3: (reader) => sortedSetOf(reader.scored(() => reader.oldScore())),
   4: (reader) => hashOf(reader.texts(2)),
   5: (reader) => sortedSetOf(reader.scored(() => reader.score())),
+  9: (reader) => hashOf(zipmapElements(reader.buffer())),
   10: (reader) => listOf(ziplistElements(reader.buffer())),
   11: (reader) => setOf(intsetElements(reader.buffer())),
   12: (reader) => sortedSetOf(ziplistElements(reader.buffer())),
   13: (reader) => hashOf(ziplistElements(reader.buffer())),
   14: (reader) => listOf(reader.pieces(() => ziplistElements(reader.buffer()))),
-  15: (reader) => readStream(reader, false),
+  15: (reader) => readStream(reader, 1),
   16: (reader) => hashOf(listpackElements(reader.buffer())),
   17: (reader) => sortedSetOf(listpackElements(reader.buffer())),
   18: (reader) => listOf(reader.pieces(() => reader.quicklistNode())),
-  19: (reader) => readStream(reader, true),
+  19: (reader) => readStream(reader, 2),
+  20: (reader) => setOf(listpackElements(reader.buffer())),
+  21: (reader) => readStream(reader, 3),
 };
 
 function listOf(elements: readonly Bytes[]): Value {
@@ -207,29 +237,30 @@ class DumpReader implements PartReader {
   }
 
   buffer(): Buffer {
-    const head = this.byte();
-    if (head < 0xc0) return this.take(this.#length(head));
-    if (head === 0xc3) {
-      const compressed = this.#length(this.byte());
-      const length = this.#length(this.byte());
+    const head = this.bytes.readUInt8(this.#at);
+    const integer = INTEGER_HEADS.indexOf(head);
+    if (integer < 0 && head !== LZF_HEAD) return this.take(this.#length());
+    this.#at++;
+    if (head === LZF_HEAD) {
+      const compressed = this.#length();
+      const length = this.#length();
       if (length > TEXT_BYTES_MAX) throw new RangeError('a text is too long');
       return decompressed(this.take(compressed), length);
     }
-    const size = [1, 2, 4][head - 0xc0];
-    if (size === undefined) throw new RangeError('not the form of a text');
+    const size = 1 << integer;
     return Buffer.from(String(this.take(size).readIntLE(0, size)));
   }
 
   /** As many texts as the length says, times `factor`. */
   texts(factor: number): Bytes[] {
     const texts: Bytes[] = [];
-    for (let left = this.#length(this.byte()) * factor; left > 0; left--) texts.push(this.text());
+    for (let left = this.#length() * factor; left > 0; left--) texts.push(this.text());
     return texts;
   }
 
   scored(score: () => number): (Bytes | number)[] {
     const elements: (Bytes | number)[] = [];
-    for (let left = this.#length(this.byte()); left > 0; left--) {
+    for (let left = this.#length(); left > 0; left--) {
       elements.push(this.text(), score());
     }
     return elements;
@@ -237,7 +268,7 @@ class DumpReader implements PartReader {
 
   pieces(piece: () => Bytes[]): Bytes[] {
     const elements: Bytes[] = [];
-    for (let left = this.#length(this.byte()); left > 0; left--) {
+    for (let left = this.#length(); left > 0; left--) {
       for (const element of piece()) elements.push(element);
     }
     return elements;
@@ -245,7 +276,7 @@ class DumpReader implements PartReader {
 
   /** One long element, or several that are packed. */
   quicklistNode(): Bytes[] {
-    const container = this.#length(this.byte());
+    const container = this.#length();
     return container === 1 ? [this.text()] : listpackElements(this.buffer());
   }
 
@@ -260,17 +291,17 @@ class DumpReader implements PartReader {
     return Number(this.take(length).toString('latin1'));
   }
 
-  #length(head: number): number {
-    if (head < 0x40) return head;
-    if (head < 0x80) return ((head & 0x3f) << 8) | this.byte();
-    if (head === 0x80) return this.take(4).readUInt32BE(0);
-    if (head === 0x81) return Number(this.take(8).readBigUInt64BE(0));
-    throw new RangeError('not a length');
+  #length(): number {
+    const length = lengthBytes(this.bytes.readUInt8(this.#at));
+    if (length === 0) throw new RangeError('not a length');
+    const from = this.#at;
+    this.take(length);
+    return lengthAt(this.bytes, from);
   }
 
   length64(): bigint {
-    const head = this.byte();
-    return head === 0x81 ? this.take(8).readBigUInt64BE(0) : BigInt(this.#length(head));
+    if (this.bytes.readUInt8(this.#at) !== 0x81) return BigInt(this.#length());
+    return this.take(9).readBigUInt64BE(1);
   }
 
   take(length: number): Buffer {

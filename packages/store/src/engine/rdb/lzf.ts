@@ -1,13 +1,17 @@
 /** LZF, in which Redis compresses long strings of dumps: runs of bytes, and repetitions of what was there before. */
 
+import { LZF_EXPANSION_MAX } from './lengths.js';
+
 /** @param length  of what was compressed */
 export function decompressed(bytes: Buffer, length: number): Buffer {
-  const out = Buffer.alloc(length);
-  let from = 0;
-  let to = 0;
   const require = (isGood: boolean) => {
     if (!isGood) throw new RangeError('not what LZF writes');
   };
+  // Before the memory for it is taken.
+  require(length <= bytes.length * LZF_EXPANSION_MAX);
+  const out = Buffer.alloc(length);
+  let from = 0;
+  let to = 0;
   while (from < bytes.length) {
     const control = bytes[from++];
     if (control < 32) {

@@ -149,3 +149,24 @@ export function intsetElements(bytes: Buffer): Bytes[] {
   }
   return Array.from({ length: count }, (_, i) => integerText(bytes, 8 + i * size, size));
 }
+
+/** Fields and values as versions of Redis before 2.6 pack them. */
+export function zipmapElements(bytes: Buffer): Bytes[] {
+  const elements: Bytes[] = [];
+  let at = 1;
+  const text = (isValue: boolean): void => {
+    const isLong = bytes.readUInt8(at) === 0xfe;
+    const length = isLong ? bytes.readUInt32LE(at + 1) : bytes.readUInt8(at);
+    at += isLong ? 5 : 1;
+    // Before a value: how many bytes are unused after it.
+    const unused = isValue ? bytes.readUInt8(at++) : 0;
+    if (at + length + unused > bytes.length) throw new RangeError('a packed text is not whole');
+    elements.push(bytes.toString('latin1', at, at + length));
+    at += length + unused;
+  };
+  while (bytes.readUInt8(at) !== 0xff) {
+    text(false);
+    text(true);
+  }
+  return elements;
+}

@@ -1,7 +1,7 @@
 /** Streams as Redis 7.0 dumps them: entries in listpacks of up to a hundred, which name the fields of their first entry only once. */
 
 import type { Bytes } from '../../resp/reply.js';
-import { type Fields, Group, Stream, UNKNOWN } from '../stream.js';
+import { type Fields, Group, Stream } from '../stream.js';
 import { ID_MAX, ID_MIN, type StreamId } from '../stream-ids.js';
 import { Listpack, listpackElements } from './packed.js';
 
@@ -99,8 +99,11 @@ function time(ms: number): Buffer {
 
 // ── Reading ──
 
-/** @param hasCounts  whether it is of Redis 7, which counts what was added. @throws RangeError if it is damaged */
-export function readStream(reader: PartReader, hasCounts: boolean): Stream {
+/** That of the form: 1 is of Redis 5; 2 of Redis 7.0, which counts what was added; 3 of Redis 7.2, with more times of consumers. */
+type FormVersion = 1 | 2 | 3;
+
+/** @throws RangeError if it is damaged */
+export function readStream(reader: PartReader, version: FormVersion): Stream {
   const stream = new Stream();
   for (let left = count(reader); left > 0; left--) readNode(reader, stream);
   if (stream.entries.size !== count(reader)) throw new RangeError('entries are missing');
@@ -109,7 +112,7 @@ export function readStream(reader: PartReader, hasCounts: boolean): Stream {
     throw new RangeError('the last id is too small');
   }
   stream.entriesAdded = stream.entries.size;
-  if (hasCounts) {
+  if (version > 1) {
     readId(reader);
     stream.maxDeletedId = readId(reader);
     stream.entriesAdded = count(reader);
@@ -117,7 +120,7 @@ export function readStream(reader: PartReader, hasCounts: boolean): Stream {
   for (let left = count(reader); left > 0; left--) {
     const name = reader.text();
     if (stream.groups.has(name)) throw new RangeError('a group is there twice');
-    stream.groups.set(name, readGroup(reader, hasCounts));
+    stream.groups.set(name, readGroup(reader, stream, version));
   }
   return stream;
 }
@@ -172,9 +175,10 @@ function requireId(id: Bytes): StreamId {
   return id;
 }
 
-function readGroup(reader: PartReader, hasCounts: boolean): Group {
+function readGroup(reader: PartReader, stream: Stream, version: FormVersion): Group {
   const lastId = readId(reader);
-  const entriesRead = hasCounts ? Number(BigInt.asIntN(64, reader.length64())) : UNKNOWN;
+  const entriesRead =
+    version > 1 ? Number(BigInt.asIntN(64, reader.length64())) : stream.entriesUpTo(lastId);
   const group = new Group(lastId, entriesRead);
   const deliveries = new Map<StreamId, readonly [atMs: number, count: number]>();
   for (let left = count(reader); left > 0; left--) {
@@ -184,6 +188,8 @@ function readGroup(reader: PartReader, hasCounts: boolean): Group {
     const name = reader.text();
     if (group.consumers.has(name)) throw new RangeError('a consumer is there twice');
     const consumer = group.consumer(name, readTime(reader));
+    // When it last got an entry: only the time is kept at which it was last there.
+    if (version === 3) readTime(reader);
     for (let pending = count(reader); pending > 0; pending--) {
       const id = rawId(reader);
       const delivery = deliveries.get(id);
