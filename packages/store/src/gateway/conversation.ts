@@ -379,11 +379,9 @@ export class Conversation {
   }
 
   #coordinate({ command, args }: QueuedCommand): void {
-    this.#isBusy = true;
-    this.gateway.transactions.transact([{ name: command.name, args }], []).then(
-      (replies) => this.#goOn(replies instanceof NullArray ? replies : replies[0]),
-      (error) => this.#goOn(unknownOutcome(error)),
-    );
+    const { transactions } = this.gateway;
+    const replies = transactions.transact([{ name: command.name, args }], [], this.session.resp);
+    this.#finishLater(replies, () => FORWARD);
   }
 
   // --- transactions --------------------------------------------------------------------------
@@ -468,29 +466,26 @@ export class Conversation {
 
   /** The state of one shard decides what another one does. */
   #execCoordinated(commands: readonly QueuedCommand[], watched: readonly Watched[]): void {
-    const ofShards = commands.filter(({ command }) => isOfShards(carrierOf(command).kind));
-    const queued = ofShards.map(({ command, args }) => ({ name: command.name, args }));
-    this.#isBusy = true;
-    this.gateway.transactions.transact(queued, watched).then(
-      (replies) => {
-        if (replies instanceof NullArray) {
-          this.#goOn(replies);
-          return;
-        }
-        let at = 0;
-        const all = commands.map((command) =>
-          isOfShards(carrierOf(command.command).kind) ? replies[at++] : this.#ownReply(command),
-        );
-        this.#goOn(all);
-      },
-      (error) => this.#goOn(unknownOutcome(error)),
-    );
+    const isForShards = ({ command }: QueuedCommand): boolean =>
+      isOfShards(carrierOf(command).kind);
+    const queued = commands
+      .filter(isForShards)
+      .map(({ command, args }) => ({ name: command.name, args }));
+    const replies = this.gateway.transactions.transact(queued, watched, this.session.resp);
+    const stepOf = (command: QueuedCommand): Step =>
+      isForShards(command) ? FORWARD : new Known(this.#ownReply(command));
+    this.#finishLater(replies, () => new Several(commands.map(stepOf)));
   }
 
   /** Each shard does its part alone, if no watched key has changed. */
   #execIf(watched: readonly Watched[], calls: readonly ShardCall[], newStep: () => Step): void {
+    this.#finishLater(this.gateway.transactions.runIf(watched, calls), newStep);
+  }
+
+  /** @param replies  of a transaction */
+  #finishLater(replies: Promise<readonly Uint8Array[] | NullArray>, newStep: () => Step): void {
     this.#isBusy = true;
-    this.gateway.transactions.runIf(watched, calls).then(
+    replies.then(
       (replies) => {
         if (replies instanceof NullArray) this.#goOn(replies);
         else this.#finish(newStep(), new RepliesInOrder(replies));

@@ -110,8 +110,9 @@ export class Gateway {
     });
   }
 
-  transact(commands: readonly Queued[]): Promise<readonly Reply[]> {
-    return this.backend.transactions.transact(commands) as Promise<readonly Reply[]>;
+  async transact(commands: readonly Queued[]): Promise<readonly Reply[]> {
+    const replies = await this.backend.transactions.transact(commands, [], 3);
+    return (replies as readonly Uint8Array[]).map((bytes) => this.build.readReply(bytes));
   }
 
   /** Takes from one of these lists, once one has something. */
