@@ -19,6 +19,7 @@ import { isOfShards, planExec } from './exec-plan.js';
 import type { Gateway } from './gateway.js';
 import { JoinedCalls } from './joined-calls.js';
 import type { Line } from './line.js';
+import { PieceSize } from './piece-size.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
 import { FORWARD, Known, RepliesInOrder, Several, Silent, type Step } from './steps.js';
@@ -41,6 +42,7 @@ export class Conversation {
   #steps: Step[] = [];
   #calls: ShardCall[] = [];
   #pieceBytes = 0;
+  readonly #pieceSize = new PieceSize();
   /** The next request has to wait for the replies of the piece. */
   #isPieceClosed = false;
   #waitingRequest: { readonly carrier: Carrier; readonly args: readonly Bytes[] } | undefined;
@@ -233,10 +235,11 @@ export class Conversation {
     this.#count(bytes);
   }
 
-  /** The piece has so many bytes more. */
+  /** The piece has so many bytes more, and more calls. */
   #count(bytes: number): void {
     this.#pieceBytes += bytes;
-    if (this.#pieceBytes >= PIECE_BYTES_MAX) this.#isPieceClosed = true;
+    const isFull = this.#pieceBytes >= PIECE_BYTES_MAX;
+    if (isFull || this.#pieceSize.isReachedBy(this.#calls.length)) this.#isPieceClosed = true;
   }
 
   #carryOutAlone(carrier: Carrier, args: readonly Bytes[]): void {
@@ -301,6 +304,7 @@ export class Conversation {
     this.gateway.shards.run(
       calls,
       (replies) => {
+        this.#pieceSize.learn(replies);
         this.#write(steps, new RepliesInOrder(replies));
         this.#goOn();
       },
