@@ -42,12 +42,19 @@ export async function runMalformed({ seed, seconds, connections, names }) {
     await store.start();
     const client = await Client.connect('ioredis', store.sockets[0], 'the witness', experience);
     const witness = new Witness(client);
-    const quietSeconds = Math.max(2, seconds / 6);
-    const before = await witness.watch(sleep(quietSeconds * 1000));
+    const shortSeconds = Math.max(1, seconds / 6);
+    /** @param {number} seconds @param {number} connections */
+    const startAttack = async (seconds, connections) => {
+      const args = [store.sockets[0], port, connections, seconds, seed, ...names];
+      const attackers = fork(ATTACKERS, args.map(String));
+      await once(attackers, 'message');
+      return attackers;
+    };
+    // The buffers and heaps of the gateway find their sizes.
+    await once(await startAttack(shortSeconds, 0), 'message');
+    const before = await witness.watch(sleep(shortSeconds * 1000));
     const beforeMiB = memory();
-    const args = [store.sockets[0], port, connections, seconds, seed, ...names].map(String);
-    const attackers = fork(ATTACKERS, args);
-    await once(attackers, 'message');
+    const attackers = await startAttack(seconds, connections);
     let mostMiB = 0;
     const sampling = setInterval(() => {
       mostMiB = Math.max(mostMiB, memory());
@@ -62,7 +69,7 @@ export async function runMalformed({ seed, seconds, connections, names }) {
         await sleep(1000);
       }
     };
-    const after = await witness.watch(Promise.all([sleep(quietSeconds * 1000), settled()]));
+    const after = await witness.watch(Promise.all([sleep(shortSeconds * 1000), settled()]));
     const afterMiB = memory();
     client.close();
     const isLevel = afterMiB <= beforeMiB + GROWTH_MIB_MAX;
