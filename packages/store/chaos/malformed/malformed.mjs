@@ -54,6 +54,7 @@ export async function runMalformed({ seed, seconds, connections, names }) {
     await once(await startAttack(shortSeconds, 0), 'message');
     const before = await witness.watch(sleep(shortSeconds * 1000));
     const beforeMiB = memory();
+    const hosts = await store.hostPids();
     const attackers = await startAttack(seconds, connections);
     let mostMiB = 0;
     const sampling = setInterval(() => {
@@ -72,15 +73,18 @@ export async function runMalformed({ seed, seconds, connections, names }) {
     const after = await witness.watch(Promise.all([sleep(shortSeconds * 1000), settled()]));
     const afterMiB = memory();
     client.close();
+    const hostsNow = await store.hostPids();
+    const hostsEnded = hosts.filter((pid) => !hostsNow.includes(pid)).length;
     const isLevel = afterMiB <= beforeMiB + GROWTH_MIB_MAX;
     const areKept = attacks['connections that say nothing'] === connections;
     return {
-      isFine: experience.mistakes.length === 0 && isLevel && areKept,
+      isFine: experience.mistakes.length === 0 && hostsEnded === 0 && isLevel && areKept,
       seed,
       seconds,
       attacks,
       latencies: { before, during, after },
       gatewayMiB: { before: beforeMiB, most: mostMiB, after: afterMiB },
+      hostsEnded,
       mistakes: experience.mistakes,
     };
   } finally {

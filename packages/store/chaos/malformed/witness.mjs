@@ -4,7 +4,7 @@
 
 const KEYS = Array.from({ length: 8 }, (_, i) => `witness${i}`);
 
-/** @typedef {{ requests: number, p50Ms: number, p99Ms: number, longestMs: number }} Latencies */
+/** @typedef {{ requests: number, p50Ms: number, p99Ms: number, longestMs: number, longestAfterMs: number }} Latencies  the longest, and when it began */
 
 export class Witness {
   #round = 0;
@@ -22,11 +22,15 @@ export class Witness {
     });
     /** @type {number[]} */
     const times = [];
+    const start = performance.now();
+    let longest = { ms: 0, began: start };
     while (!isOver) {
       for (const request of this.#requests()) {
         const began = performance.now();
         await request();
-        times.push(performance.now() - began);
+        const ms = performance.now() - began;
+        times.push(ms);
+        if (ms > longest.ms) longest = { ms, began };
       }
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
@@ -35,7 +39,14 @@ export class Witness {
       const ms = times[Math.min(times.length - 1, Math.floor(times.length * part))];
       return Math.round(ms * 100) / 100;
     };
-    return { requests: times.length, p50Ms: at(0.5), p99Ms: at(0.99), longestMs: at(1) };
+    const longestAfterMs = Math.round(longest.began - start);
+    return {
+      requests: times.length,
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      longestMs: at(1),
+      longestAfterMs,
+    };
   }
 
   #requests() {

@@ -4,7 +4,7 @@
  */
 
 /** The calls of a new client. */
-const CALLS_FIRST = 32;
+const CALLS_FIRST = 8;
 const CALLS_MAX = 1024;
 /** What the replies to a piece should not exceed. */
 const REPLY_BYTES_MAX = 1024 * 1024;
