@@ -1,7 +1,7 @@
 /**
  * A process of attackers, so that they do not hold up the client that is watched. Arguments: the path of the socket, the port, how many
- * connections say nothing, for how many seconds, the seed, and the names of the
- * attacks. It sends its parent `attacking`, and at the end its counts.
+ * connections say nothing, for how many seconds, the seed, and the names of the attacks. It sends its parent `attacking`, and at the end
+ * its counts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../random.mjs';

@@ -47,23 +47,22 @@ export async function runMalformed({ seed, seconds, connections, names }) {
     const startAttack = async (seconds, connections) => {
       const args = [store.sockets[0], port, connections, seconds, seed, ...names];
       const attackers = fork(ATTACKERS, args.map(String));
-      await once(attackers, 'message');
-      return attackers;
+      await messageOf(attackers);
+      return { counts: messageOf(attackers) };
     };
     // The buffers and heaps of the gateway find their sizes.
-    await once(await startAttack(shortSeconds, 0), 'message');
+    await (await startAttack(shortSeconds, 0)).counts;
     const before = await witness.watch(sleep(shortSeconds * 1000));
     const beforeMiB = memory();
     const hosts = await store.hostPids();
-    const attackers = await startAttack(seconds, connections);
+    const { counts } = await startAttack(seconds, connections);
     let mostMiB = 0;
     const sampling = setInterval(() => {
       mostMiB = Math.max(mostMiB, memory());
     }, 200);
-    const ended = once(attackers, 'message');
-    const during = await witness.watch(ended);
+    const during = await witness.watch(counts);
     clearInterval(sampling);
-    const [attacks] = await ended;
+    const attacks = await counts;
     // Work makes the garbage collector run.
     const settled = async () => {
       for (let i = 0; i < SETTLING_SECONDS_MAX && memory() > beforeMiB + GROWTH_MIB_MAX; i++) {
@@ -91,6 +90,16 @@ export async function runMalformed({ seed, seconds, connections, names }) {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** The next one. @param {import('node:child_process').ChildProcess} child @returns {Promise<any>} */
+function messageOf(child) {
+  return new Promise((resolve, reject) => {
+    child.once('message', resolve);
+    child.once('exit', (code) =>
+      reject(new Error(`the attackers have ended with exit code ${code}`)),
+    );
+  });
 }
 
 /** @returns {Promise<number>} */

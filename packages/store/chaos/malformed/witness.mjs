@@ -17,9 +17,10 @@ export class Witness {
   /** Makes requests until this has come true. @param {Promise<unknown>} end @returns {Promise<Latencies>} */
   async watch(end) {
     let isOver = false;
-    end.finally(() => {
+    const over = () => {
       isOver = true;
-    });
+    };
+    end.then(over, over);
     /** @type {number[]} */
     const times = [];
     const start = performance.now();
