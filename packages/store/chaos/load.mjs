@@ -24,9 +24,13 @@ export class Load {
   #appended = 0;
   #values = 0;
 
-  /** @param {() => number} random  0 <= x < 1 */
-  constructor(random) {
+  /**
+   * @param {() => number} random  0 <= x < 1
+   * @param {{ pauseMs?: number }} [options]  about how long a client pauses between two transactions
+   */
+  constructor(random, { pauseMs = PAUSE_MS } = {}) {
     this.random = random;
+    this.pauseMs = pauseMs;
   }
 
   end() {
@@ -41,7 +45,7 @@ export class Load {
         await redis.connect();
         for (let i = 0; !this.#isOver; i++) {
           await this.#transaction(redis, `${name}.${turn}.${i}`);
-          await sleep(this.random() * 2 * PAUSE_MS);
+          await sleep(this.random() * 2 * this.pauseMs);
         }
       } catch {
         await sleep(100);

@@ -17,6 +17,7 @@ const START_MS_MAX = 60_000;
  * @property {number} shards
  * @property {'none' | 'always'} durability
  * @property {number} gateways
+ * @property {readonly string[]} [more]  options of the first gateway
  */
 
 class Gateway {
@@ -51,6 +52,10 @@ class Gateway {
     await Promise.race([ready, tooLate]);
   }
 
+  get pid() {
+    return this.#process?.pid ?? 0;
+  }
+
   /** @param {NodeJS.Signals} signal @returns once it has ended */
   async end(signal) {
     const child = this.#process;
@@ -63,10 +68,10 @@ class Gateway {
 
 export class StoreProcesses {
   /** @param {StoreOptions} options */
-  constructor({ folder, name, memory, shards, durability, gateways }) {
+  constructor({ folder, name, memory, shards, durability, gateways, more = [] }) {
     this.name = name;
     this.memory = memory;
-    const own = ['--memory', memory, '--shards', String(shards)];
+    const own = ['--memory', memory, '--shards', String(shards), ...more];
     if (memory === 'processes') own.push('--name', name);
     const journal = ['--durability', durability, '--journal', join(folder, 'journal')];
     if (durability !== 'none') own.push(...journal);
@@ -79,6 +84,15 @@ export class StoreProcesses {
 
   get sockets() {
     return this.gateways.map(({ socket }) => socket);
+  }
+
+  get gatewayPids() {
+    return this.gateways.map(({ pid }) => pid);
+  }
+
+  async hostPids() {
+    const { hosts } = await this.#status();
+    return hosts.map(({ pid }) => pid);
   }
 
   async start() {
@@ -99,6 +113,18 @@ export class StoreProcesses {
     const { leader, replicas } = groups[group];
     const host = leader === undefined ? undefined : hosts[replicas[leader].host];
     if (host === undefined || host.state !== 'up') return false;
+    process.kill(host.pid, 'SIGKILL');
+    return true;
+  }
+
+  /** Ends the process of the host that leads the most groups, by SIGKILL. */
+  async killBusiestHost() {
+    const { groups, hosts } = await this.#status();
+    const led = hosts.map(() => 0);
+    for (const { leader, replicas } of groups)
+      if (leader !== undefined) led[replicas[leader].host]++;
+    const host = hosts[led.indexOf(Math.max(...led))];
+    if (host.state !== 'up') return false;
     process.kill(host.pid, 'SIGKILL');
     return true;
   }

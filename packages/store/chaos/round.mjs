@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { check } from '../dist/check/history.js';
 import { Load } from './load.mjs';
 import { StoreProcesses } from './processes.mjs';
+import { mulberry32 } from './random.mjs';
 
 const SHARDS = 4;
 const GATEWAYS = { processes: 3, threads: 1 };
@@ -62,15 +63,4 @@ export async function runRound({ seed, seconds, memory, durability }) {
     await store.close();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** @param {number} seed @returns {() => number} */
-function mulberry32(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let x = Math.imul(state ^ (state >>> 15), 1 | state);
-    x = (x + Math.imul(x ^ (x >>> 7), 61 | x)) ^ x;
-    return ((x ^ (x >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -35,6 +35,7 @@ import {
 import { KIND } from '../messages/message.js';
 import { readReply } from '../resp/reader.js';
 import { type Bytes, ErrorReply, NullArray, type Reply } from '../resp/reply.js';
+import { type Protocol, ReplyWriter } from '../resp/writer.js';
 import type { Postman } from './postman.js';
 
 /** How often a transaction is tried that was aborted because it took too long. */
@@ -83,12 +84,13 @@ export class ShardTransactions implements Transactions {
 
   /**
    * Runs the commands as one, if no watched key has changed.
-   * @returns the replies; a null array if a watched key has changed
+   * @returns their replies, as bytes; a null array if a watched key has changed
    */
   async transact(
     commands: readonly Queued[],
-    watched: readonly Watched[] = [],
-  ): Promise<readonly Reply[] | NullArray> {
+    watched: readonly Watched[],
+    resp: Protocol,
+  ): Promise<readonly Uint8Array[] | NullArray> {
     await this.#fetchScripts(commands);
     // Scripts make the same random choices each time, so that they use the same keys.
     const seed = Math.floor(Math.random() * 2 ** 32);
@@ -100,7 +102,12 @@ export class ShardTransactions implements Transactions {
       if (held.isShort && needMemory(commands)) return this.#refuse(id, shares);
       if (isChanged(watched, held.keys)) return this.#abort(id, shares);
       const scratch = new Scratch(held, this.#scripts);
-      const replies = commands.map(({ name, args }, i) => scratch.run(name, args, seed + i));
+      const writer = new ReplyWriter();
+      // A reply may be a view of a value that the next command changes.
+      const replies = commands.map(({ name, args }, i): Uint8Array => {
+        writer.write(scratch.run(name, args, seed + i), resp);
+        return writer.take();
+      });
       if (scratch.missing.size > 0) {
         for (const key of scratch.missing) discovered.add(key);
         await this.#abort(id, shares);
@@ -112,7 +119,7 @@ export class ShardTransactions implements Transactions {
       // Only the shard of a channel knows how many clients get the message.
       for (const [i, { command }] of scratch.published.entries()) {
         const isPublish = commands[command].name.endsWith('publish');
-        if (isPublish) replies[command] = readReply(decided.get(calls[i])!);
+        if (isPublish) replies[command] = decided.get(calls[i])!;
       }
       return replies;
     });

@@ -21,6 +21,7 @@ export function claimOf(name: string, args: readonly Bytes[]): Claim {
   if (command === undefined || command.routedBy !== undefined) return NOTHING;
   // What a script uses besides its keys is not known before it runs.
   if (command.reaches) return undefined;
+  if (name.endsWith('|help')) return NOTHING;
   if (command.keys === undefined && command.findKeys === undefined) return undefined;
   if (command.patterns?.(args).length) return undefined;
   return keyPositions(command, args).map((position) => args[position]);

@@ -137,7 +137,9 @@ function sourceOf(key: Bytes, text: Bytes, groupName: Bytes, execution: Executio
       'ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.',
     );
   }
-  return { key, stream, group, after: text === '>' ? undefined : idArgument(text) };
+  // As in Redis, the greatest id means new entries too.
+  const after = text === '>' ? ID_MAX : idArgument(text);
+  return { key, stream, group, after: after === ID_MAX ? undefined : after };
 }
 
 function xreadgroup(args: readonly Bytes[], execution: Execution): Reply {

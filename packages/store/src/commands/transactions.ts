@@ -42,6 +42,7 @@ export const TRANSACTIONS: readonly CommandSpec[] = [
     category: 'transactions',
     since: '2.2.0',
     summary: 'Watches keys: the next transaction only runs if they do not change before.',
+    differs: 'Notices what happens to groups of streams, too.',
     keys: { first: 1, last: -1, step: 1 },
   },
 ];

@@ -2,19 +2,21 @@
 
 import type { Queued, Watched } from '../commands/internal.js';
 import type { ChannelKind } from '../engine/channels.js';
-import type { Bytes, NullArray, Reply } from '../resp/reply.js';
+import type { Bytes, NullArray } from '../resp/reply.js';
+import type { Protocol } from '../resp/writer.js';
 import type { ShardCall, Shards } from './shards.js';
 
 /** Transactions in which the state of one shard decides what another one does. */
 export interface Transactions {
   /**
    * Runs all commands as one, on any keys of any shards, unless a watched key has changed.
-   * @returns a reply for each command, errors included; a null array if a watched key has changed
+   * @returns a reply for each command, as bytes, errors included; a null array if a watched key has changed
    */
   transact(
     commands: readonly Queued[],
     watched: readonly Watched[],
-  ): Promise<readonly Reply[] | NullArray>;
+    resp: Protocol,
+  ): Promise<readonly Uint8Array[] | NullArray>;
 
   /**
    * Runs calls that each shard can carry out alone, unless a watched key has changed.
@@ -43,7 +45,7 @@ export interface Waits {
    */
   block(
     queued: Queued,
-    resp: 2 | 3,
+    resp: Protocol,
     replied: (reply: Uint8Array, wasGivenUp: boolean) => void,
     failed: (error: Error) => void,
   ): Blocked;

@@ -19,6 +19,7 @@ import { isOfShards, ownReplies, ownReply, planExec } from './exec-plan.js';
 import type { Gateway } from './gateway.js';
 import { JoinedCalls } from './joined-calls.js';
 import type { Line } from './line.js';
+import { PieceSize } from './piece-size.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
 import { needCare } from './shortage.js';
@@ -42,6 +43,7 @@ export class Conversation {
   #steps: Step[] = [];
   #calls: ShardCall[] = [];
   #pieceBytes = 0;
+  readonly #pieceSize = new PieceSize();
   /** The next request has to wait for the replies of the piece. */
   #isPieceClosed = false;
   #waitingRequest: { readonly carrier: Carrier; readonly args: readonly Bytes[] } | undefined;
@@ -241,10 +243,11 @@ export class Conversation {
     this.#count(bytes);
   }
 
-  /** The piece has so many bytes more. */
+  /** The piece has so many bytes more, and more calls. */
   #count(bytes: number): void {
     this.#pieceBytes += bytes;
-    if (this.#pieceBytes >= PIECE_BYTES_MAX) this.#isPieceClosed = true;
+    const isFull = this.#pieceBytes >= PIECE_BYTES_MAX;
+    if (isFull || this.#pieceSize.isReachedBy(this.#calls.length)) this.#isPieceClosed = true;
   }
 
   #carryOutAlone(carrier: Carrier, args: readonly Bytes[]): void {
@@ -309,6 +312,7 @@ export class Conversation {
     this.gateway.shards.run(
       calls,
       (replies) => {
+        this.#pieceSize.learn(replies);
         this.#write(steps, new RepliesInOrder(replies));
         this.#goOn();
       },
@@ -387,11 +391,9 @@ export class Conversation {
   }
 
   #coordinate({ command, args }: QueuedCommand): void {
-    this.#isBusy = true;
-    this.gateway.transactions.transact([{ name: command.name, args }], []).then(
-      (replies) => this.#goOn(replies instanceof NullArray ? replies : replies[0]),
-      (error) => this.#goOn(unknownOutcome(error)),
-    );
+    const { transactions } = this.gateway;
+    const replies = transactions.transact([{ name: command.name, args }], [], this.session.resp);
+    this.#finishLater(replies, async () => FORWARD, unknownOutcome);
   }
 
   // --- transactions --------------------------------------------------------------------------
@@ -470,20 +472,15 @@ export class Conversation {
 
   /** The state of one shard decides what another one does. */
   #execCoordinated(commands: readonly QueuedCommand[], watched: readonly Watched[]): void {
-    const ofShards = commands.filter(({ command }) => isOfShards(carrierOf(command).kind));
-    const queued = ofShards.map(({ command, args }) => ({ name: command.name, args }));
-    const exec = async (): Promise<Reply> => {
-      const replies = await this.gateway.transactions.transact(queued, watched);
-      if (replies instanceof NullArray) return replies;
+    const queued = commands
+      .filter(({ command }) => isOfShards(carrierOf(command).kind))
+      .map(({ command, args }) => ({ name: command.name, args }));
+    const replies = this.gateway.transactions.transact(queued, watched, this.session.resp);
+    const stepOf = async (): Promise<Step> => {
       const own = await ownReplies(commands, this.line.client);
-      let at = 0;
-      return own.map((reply) => (reply === undefined ? replies[at++] : reply));
+      return new Several(own.map((reply) => (reply === undefined ? FORWARD : new Known(reply))));
     };
-    this.#isBusy = true;
-    exec().then(
-      (reply) => this.#goOn(reply),
-      (error) => this.#goOn(execFailure(error)),
-    );
+    this.#finishLater(replies, stepOf, execFailure);
   }
 
   /** Each shard does its part alone, if no watched key has changed and memory is not short. */
@@ -493,14 +490,23 @@ export class Conversation {
     stepOf: () => Promise<Step>,
     failure: (error: unknown) => ErrorReply,
   ): void {
-    const run = async (): Promise<readonly [Step, RepliesInOrder]> => {
-      const replies = await this.gateway.transactions.runIf(watched, calls);
-      if (replies instanceof NullArray) return [new Known(replies), NO_REPLIES];
-      return [await stepOf(), new RepliesInOrder(replies)];
+    this.#finishLater(this.gateway.transactions.runIf(watched, calls), stepOf, failure);
+  }
+
+  /** @param replies  of a transaction */
+  #finishLater(
+    replies: Promise<readonly Uint8Array[] | NullArray>,
+    stepOf: () => Promise<Step>,
+    failure: (error: unknown) => ErrorReply,
+  ): void {
+    const finish = async (): Promise<readonly [Step, RepliesInOrder]> => {
+      const outcome = await replies;
+      if (outcome instanceof NullArray) return [new Known(outcome), NO_REPLIES];
+      return [await stepOf(), new RepliesInOrder(outcome)];
     };
     this.#isBusy = true;
-    run().then(
-      ([step, replies]) => this.#finish(step, replies),
+    finish().then(
+      ([step, outcome]) => this.#finish(step, outcome),
       (error) => this.#goOn(failure(error)),
     );
   }

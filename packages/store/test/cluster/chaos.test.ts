@@ -3,7 +3,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 
-const SCRIPT = fileURLToPath(new URL('../../chaos/main.mjs', import.meta.url));
+/** Fails if the exit code is not 0. @returns what it prints */
+async function runScript(name: string, ...args: string[]): Promise<string> {
+  const path = fileURLToPath(new URL(`../../chaos/${name}.mjs`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [path, ...args]);
+  return stdout;
+}
 
 /** A line of the output. */
 interface Result {
@@ -17,9 +22,8 @@ interface Result {
 test('a store whose processes are killed is strictly serializable', {
   timeout: 120_000,
 }, async () => {
-  const args = [SCRIPT, '--seed', '1', '--rounds', '2', '--seconds', '8'];
-  const { stdout } = await promisify(execFile)(process.execPath, args);
-  const results = stdout
+  const output = await runScript('main', '--seed', '1', '--rounds', '2', '--seconds', '8');
+  const results = output
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as Result);
@@ -30,4 +34,22 @@ test('a store whose processes are killed is strictly serializable', {
     expect(transactions.ok).toBeGreaterThan(50);
     expect(Object.values(faults).some((count) => count > 0)).toBe(true);
   }
+});
+
+test.concurrent('clients of a store do not notice that leaders are killed', {
+  timeout: 120_000,
+}, async () => {
+  const args = ['--seed', '1', '--minutes', '0.08', '--kill-every', '2'];
+  const { killed, replies } = JSON.parse(await runScript('soak', ...args));
+  expect(killed).toBeGreaterThan(0);
+  expect(replies).toBeGreaterThan(100);
+});
+
+test.concurrent('a client of a store does not notice malformed requests of others', {
+  timeout: 120_000,
+}, async () => {
+  const args = ['--seed', '1', '--seconds', '2', '--connections', '300'];
+  const { attacks, latencies } = JSON.parse(await runScript('malformed', ...args));
+  expect(Object.keys(attacks)).toContain('random bytes');
+  expect(latencies.during.requests).toBeGreaterThan(0);
 });

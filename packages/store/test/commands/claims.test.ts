@@ -27,7 +27,7 @@ class Watchful extends EngineTarget {
 describe('the claim of a command', () => {
   test('has all keys that the command looks at', () => {
     fc.assert(
-      fc.property(runsOf([], 60), (steps) => {
+      fc.property(runsOf([], 60, 'engine'), (steps) => {
         const engine = new Watchful();
         engine.keyspace.nowMs = 1_700_000_000_000;
         for (const command of steps.flat()) {
@@ -43,6 +43,13 @@ describe('the claim of a command', () => {
       }),
       { numRuns: 400 },
     );
+  });
+
+  test('is nothing for texts that help', () => {
+    for (const name of ['xgroup|help', 'xinfo|help', 'object|help']) {
+      expect(claimOf(name, [])).toEqual([]);
+    }
+    expect(claimOf('dbsize', [])).toBeUndefined();
   });
 
   test('is the whole shard if the command looks at keys that it does not name', () => {

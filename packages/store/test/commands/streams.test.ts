@@ -64,6 +64,13 @@ describe('reads that wait', () => {
   });
 });
 
+test('the greatest id asks for new entries, as > does', () => {
+  const tested = engine('XADD x 1 f 1', 'XGROUP|CREATE x g 0');
+  const line = `XREADGROUP GROUP g alice BLOCK 0 STREAMS x ${2n ** 64n - 1n}-${2n ** 64n - 1n}`;
+  expect(tested.run(line)).toEqual(tested.run('XREAD STREAMS x 0'));
+  expect(tested.runBlocking(line)).toBe(BLOCKED);
+});
+
 test('a watched stream changes only with something in it', () => {
   const tested = engine('XADD x 1 f 1', 'XGROUP|CREATE x g 0');
   for (const line of [

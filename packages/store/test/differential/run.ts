@@ -3,7 +3,7 @@
 import { type Comparison, exact } from './comparisons.js';
 import { COMPARISONS } from './families/all.js';
 import type { Target } from './target.js';
-import { show, type Wire } from './wire.js';
+import { itemsOf, show, type Wire } from './wire.js';
 
 /** Commands that belong together: the later ones make sure that a random choice leaves no difference. */
 export type Step = readonly (readonly string[])[];
@@ -26,9 +26,18 @@ function firstDifference(
   real: readonly Wire[],
   ours: readonly Wire[],
 ): Difference | undefined {
-  const position = commands.findIndex(
-    (command, i) => !comparisonOf(command)(real[i], ours[i], command),
-  );
+  /** Those of the present transaction. */
+  let queued: (readonly string[])[] | undefined;
+  const position = commands.findIndex((command, i) => {
+    if (command[0] === 'MULTI') queued = [];
+    else if (command[0] === 'EXEC') {
+      const transaction = queued!;
+      queued = undefined;
+      return !areAllAlike(transaction, real[i], ours[i]);
+    } else if (queued === undefined) return !comparisonOf(command)(real[i], ours[i], command);
+    else if (real[i][1] === 'QUEUED') queued.push(command);
+    return !exact(real[i], ours[i], command);
+  });
   if (position < 0) return undefined;
   return {
     position,
@@ -36,6 +45,13 @@ function firstDifference(
     real: real[position],
     ours: ours[position],
   };
+}
+
+/** @returns whether these replies to EXEC are equal */
+function areAllAlike(commands: readonly (readonly string[])[], real: Wire, ours: Wire): boolean {
+  const [a, b] = [itemsOf(real), itemsOf(ours)];
+  if (a === undefined || a.length !== b?.length) return exact(real, ours, []);
+  return commands.every((command, i) => comparisonOf(command)(a[i], b[i], command));
 }
 
 /** How to read everything that a key of some type has. */

@@ -18,7 +18,7 @@ function snapshotOf({ keyspace }: EngineTarget): Buffer {
 describe('a replica that was restored', () => {
   test('replies as one that has run all commands, and has the same state', () => {
     fc.assert(
-      fc.property(runsOf([], 80), fc.nat(), (steps, at) => {
+      fc.property(runsOf([], 80, 'engine'), fc.nat(), (steps, at) => {
         const commands = steps.flat();
         const restoredAt = at % (commands.length + 1);
         const engine = new EngineTarget();

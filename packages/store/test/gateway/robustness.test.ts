@@ -121,6 +121,29 @@ describe('malformed requests', () => {
     await expectUnharmed();
   });
 
+  it('a pipeline whose replies nobody reads holds little memory', async () => {
+    const client = await PlainClient.connect(started.port);
+    client.socket.pause();
+    client.send(['set', 'large', 'x'.repeat(100_000)]);
+    for (let i = 0; i < 1000; i++) client.send(['get', 'large']);
+    const heldBytes = (): number =>
+      Math.max(...[...started.gateway.clients.values()].map(({ outputBytes }) => outputBytes));
+    while (heldBytes() < 1e6) await expectUnharmed();
+    for (let i = 0; i < 10; i++) await expectUnharmed();
+    expect(heldBytes()).toBeLessThan(10e6);
+    client.close();
+  });
+
+  it('a pipeline goes on in pieces that fit its replies', async () => {
+    const client = await PlainClient.connect(started.port);
+    const value = 'x'.repeat(100_000);
+    client.send(['set', 'large', value]);
+    for (let i = 0; i < 200; i++) client.send(['get', i % 2 === 0 ? 'large' : 'small']);
+    expect(await client.read()).toEqual(OK);
+    for (let i = 0; i < 200; i++) expect(await client.read()).toBe(i % 2 === 0 ? value : null);
+    client.close();
+  });
+
   it('one byte at a time', async () => {
     const client = await PlainClient.connect(started.port);
     client.socket.setNoDelay(true);

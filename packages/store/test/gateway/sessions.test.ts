@@ -313,6 +313,14 @@ describe('transactions', () => {
     expect(await client.ask('lrange tl 0 -1')).toEqual(['2', '3']);
   });
 
+  it('reply with what each command has found, though later ones change it', async () => {
+    const client = await connect();
+    await client.ask('hset th f 1');
+    const requests = ['hvals th', 'hgetall th', 'lmove tl2 tm2 left left', 'hset th g 2'];
+    for (const request of ['multi', ...requests]) await client.ask(request);
+    expect(await client.ask('exec')).toEqual([['1'], ['f', '1'], null, 1]);
+  });
+
   it('do not wait in blocking commands', async () => {
     const client = await connect();
     await client.ask('multi');

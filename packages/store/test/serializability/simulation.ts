@@ -13,7 +13,10 @@ import {
   type Violation,
 } from '../../src/check/history.js';
 import type { Queued, Watched } from '../../src/commands/internal.js';
+import type { CommandSpec } from '../../src/commands/spec.js';
 import type { JoinedCalls } from '../../src/gateway/joined-calls.js';
+import type { Router } from '../../src/gateway/router.js';
+import type { ScriptLoader } from '../../src/gateway/scripts.js';
 import type { ShardCall } from '../../src/gateway/shards.js';
 import type { ErrorReply, NullArray, Reply } from '../../src/resp/reply.js';
 import type { Shard } from '../../src/shard/shard.js';
@@ -29,11 +32,26 @@ const REGISTERS = ['r', 's', 't'];
 const EXPIRING = ['x', 'y', 'z'];
 const STEPS_MAX = 100_000;
 
+/**
+ * Reads a list, swaps a register, and appends to one of two lists: to which one depends on what it has read. It writes last, so that it
+ * can run as a transaction if its keys turn out to be in several shards.
+ */
+const SCRIPT = `
+  local read = redis.call('LRANGE', ARGV[1], 0, -1)
+  local target = ARGV[3 + #read % 2]
+  redis.call('LLEN', target)
+  local before = redis.call('GETSET', ARGV[2], ARGV[5])
+  redis.call('RPUSH', target, ARGV[6])
+  return {target, read, before}`;
+
 /** The classes of a build, with or without a planted error. */
 export interface Build {
   readonly Shard: new () => Shard;
   readonly ShardBackend: typeof ShardBackend;
   readonly JoinedCalls: typeof JoinedCalls;
+  readonly Router: typeof Router;
+  readonly ScriptLoader: typeof ScriptLoader;
+  readonly COMMANDS_BY_NAME: ReadonlyMap<string, CommandSpec>;
   readonly readReply: (bytes: Uint8Array) => Reply;
   readonly slotOf: (key: string) => number;
   readonly shardOfSlot: (slot: number, shards: number) => number;
@@ -47,6 +65,9 @@ export async function loadBuild(folder: URL): Promise<Build> {
     'shard/shard',
     'backend/backend',
     'gateway/joined-calls',
+    'gateway/router',
+    'gateway/scripts',
+    'commands/table',
     'resp/reader',
     'engine/slots',
     'resp/reply',
@@ -80,6 +101,7 @@ class GatewayWire implements Wire {
 export class Gateway {
   readonly wire: GatewayWire;
   readonly backend: ShardBackend;
+  readonly #scripts: ScriptLoader;
 
   constructor(
     private readonly build: Build,
@@ -96,6 +118,7 @@ export class Gateway {
       listener,
       () => world.nowMs,
     );
+    this.#scripts = new build.ScriptLoader(this.backend, new build.Router(SHARDS));
   }
 
   /** At one place of the order. @returns the replies, in the order of the commands */
@@ -113,8 +136,23 @@ export class Gateway {
     });
   }
 
-  transact(commands: readonly Queued[]): Promise<readonly Reply[]> {
-    return this.backend.transactions.transact(commands) as Promise<readonly Reply[]>;
+  async transact(commands: readonly Queued[]): Promise<readonly Reply[]> {
+    const replies = await this.backend.transactions.transact(commands, [], 3);
+    return (replies as readonly Uint8Array[]).map((bytes) => this.build.readReply(bytes));
+  }
+
+  /** At one shard if it can, else as a transaction. @param args  of EVAL */
+  runScript(args: readonly string[]): Promise<Reply> {
+    const queued = { name: 'eval', args };
+    return new Promise((resolve, reject) => {
+      this.#scripts.run(
+        { command: this.build.COMMANDS_BY_NAME.get('eval')!, args },
+        3,
+        (reply) => resolve(this.build.readReply(reply)),
+        () => this.transact([queued]).then(([reply]) => resolve(reply), reject),
+        reject,
+      );
+    });
   }
 
   /** Takes from one of these lists, once one has something. */
@@ -146,6 +184,8 @@ export class Simulation {
   readonly #queues: Queues;
   #step = 0;
   #values = 0;
+  /** Of a script. */
+  #failure: Violation | undefined;
 
   constructor(
     private readonly build: Build,
@@ -191,7 +231,13 @@ export class Simulation {
       await new Promise((resolve) => setImmediate(resolve));
     }
     const last = await this.#finalRead();
-    return last ?? this.#queues.check() ?? this.#compareReplicas() ?? check(this.#history);
+    return (
+      last ??
+      this.#failure ??
+      this.#queues.check() ??
+      this.#compareReplicas() ??
+      check(this.#history)
+    );
   }
 
   #compareReplicas(): Violation | undefined {
@@ -219,7 +265,9 @@ export class Simulation {
       const done = (at: number, operations: readonly Operation[], outcome: 'ok' | 'failed') => {
         this.#history[at] = { name, operations, invoked, completed: this.#step, outcome };
       };
-      if (draw < 0.75) {
+      if (this.#chance(0.2)) {
+        await this.#runScript(gateway, unknown, done);
+      } else if (draw < 0.75) {
         const commands = this.#drawCommands(1 + this.#pick(4));
         const at = unknown(commands.flatMap(toOperation));
         try {
@@ -238,6 +286,34 @@ export class Simulation {
       } else {
         await this.#watchAndAppend(gateway, unknown, done).catch(() => undefined);
       }
+    }
+  }
+
+  /** Some of its keys are declared. */
+  async #runScript(
+    gateway: Gateway,
+    unknown: (operations: readonly Operation[]) => number,
+    done: (at: number, operations: readonly Operation[], outcome: 'ok' | 'failed') => void,
+  ): Promise<void> {
+    const [list, ...targets] = this.#shuffled(LISTS).slice(0, 3);
+    const register = REGISTERS[this.#pick(REGISTERS.length)];
+    const names = [list, register, ...targets];
+    const keys = names.slice(0, this.#pick(names.length + 1));
+    const [swapped, appended] = [this.#newValue(), this.#newValue()];
+    const swap = { type: 'swap', key: register, value: swapped } as const;
+    const appendTo = (key: string) => ({ type: 'append', key, value: appended }) as const;
+    const possible = [swap, ...targets.map(appendTo)];
+    const at = unknown(possible);
+    const args = [SCRIPT, String(keys.length), ...keys, ...names, swapped, appended];
+    try {
+      const reply = await gateway.runScript(args);
+      if (this.#isRefusal(reply)) throw new Error(`a script failed: ${reply}`);
+      const [target, values, before] = reply as [string, readonly string[], string | null];
+      const read = { type: 'read', key: list, values } as const;
+      done(at, [read, { ...swap, before }, appendTo(target)], 'ok');
+    } catch (error) {
+      if (this.#isRefusal(error)) done(at, possible, 'failed');
+      else if (String(error).includes('a script failed')) this.#failure ??= String(error);
     }
   }
 

@@ -74,6 +74,18 @@ function mayWait(name: string): boolean {
   return COMMANDS_BY_NAME.get(name)?.flags.includes('blocking') ?? false;
 }
 
+/** What runs the commands. The engine alone knows no transactions. */
+export type StoreKind = 'engine' | 'one shard' | 'several shards';
+
+/** Whether a store of several shards refuses it, as documented: a pattern of SORT names keys that can be anywhere. */
+function needsOneShard(step: Step): boolean {
+  return step.some(
+    ([name, ...args]) =>
+      name.startsWith('SORT') &&
+      args.some((arg, i) => /^(by|get)$/i.test(arg) && args[i + 1]?.includes('*')),
+  );
+}
+
 /** @param only  names of commands; empty: all */
 export function stepsOf(only: readonly string[] = []): fc.Arbitrary<Step> {
   const names = only.length > 0 ? only : [...DRAWN];
@@ -90,6 +102,37 @@ export function stepsOf(only: readonly string[] = []): fc.Arbitrary<Step> {
   );
 }
 
+/** With several shards, they cannot be in one transaction with a coordinated command. */
+const ON_WHOLE_DATABASE = ['dbsize', 'flushall', 'flushdb', 'keys', 'randomkey', 'scan'];
+
+/** Differs in a transaction, as documented. */
+const MOVES_THAT_WAIT = ['blmove', 'brpoplpush'];
+
+/** What they change, WATCH of Redis does not notice. Ours does, as documented. */
+const UNWATCHED = /^x(ack|autoclaim|claim|group|readgroup|setid)/;
+
+/** A transaction, sometimes with watched keys, and with commands that may change these. */
+function transactionsOf(names: readonly string[], kind: StoreKind): fc.Arbitrary<Step> {
+  const isAllowed = (name: string): boolean =>
+    !MOVES_THAT_WAIT.includes(name) && (kind === 'one shard' || !ON_WHOLE_DATABASE.includes(name));
+  const queued = names.filter(isAllowed);
+  const noticed = queued.filter((name) => !UNWATCHED.test(name));
+  if (noticed.length === 0) return fc.constant([]);
+  const steps = fc.array(stepsOf(queued), { minLength: 1, maxLength: 4 });
+  const watches = fc.oneof(
+    { weight: 2, arbitrary: fc.constant([]) },
+    {
+      weight: 1,
+      arbitrary: fc
+        .tuple(fc.array(anyKey, { minLength: 1, maxLength: 3 }), fc.option(stepsOf(noticed)))
+        .map(([keys, step]) => [['WATCH', ...keys], ...(step ?? [])]),
+    },
+  );
+  return fc
+    .tuple(watches, steps)
+    .map(([watch, steps]) => [...watch, ['MULTI'], ...steps.flat(), ['EXEC']]);
+}
+
 /** Beside the commands of a family: they take keys away, and values of other types to its keys. */
 const ALSO = ['del', 'rename', 'copy', 'expireat', 'set', 'sadd'];
 
@@ -97,9 +140,23 @@ const ALSO = ['del', 'rename', 'copy', 'expireat', 'set', 'sadd'];
  * The steps of a run. Most runs draw from one family, so that its commands meet.
  * @param only  names of commands; empty: all
  */
-export function runsOf(only: readonly string[], maxLength: number): fc.Arbitrary<Step[]> {
-  const runOf = (names: readonly string[]) =>
-    fc.array(stepsOf(names), { minLength: 1, maxLength, size: 'max' });
+export function runsOf(
+  only: readonly string[],
+  maxLength: number,
+  kind: StoreKind,
+): fc.Arbitrary<Step[]> {
+  const runOf = (names: readonly string[]) => {
+    const steps =
+      kind === 'engine'
+        ? stepsOf(names)
+        : fc.oneof(
+            { weight: 7, arbitrary: stepsOf(names) },
+            { weight: 1, arbitrary: transactionsOf(names, kind) },
+          );
+    const possible =
+      kind === 'several shards' ? steps.filter((step) => !needsOneShard(step)) : steps;
+    return fc.array(possible, { minLength: 1, maxLength, size: 'max' });
+  };
   if (only.length > 0) return runOf(only);
   return fc.oneof(
     runOf([...DRAWN]),
