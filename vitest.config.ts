@@ -25,7 +25,7 @@ const asBuilt: Plugin = {
 
 /** Tests that start clusters, servers or commands, and mostly wait for them. Other tests use the cores meanwhile. */
 const CLUSTERS = [
-  'packages/lab/test/bench/{durable/durable,load/run,machines/machines,peers/peers}.test.ts',
+  'packages/lab/test/bench/{durable/durable,load/run,machines/machines,peers/peers,store/store}.test.ts',
   'packages/lab/test/bench/systems/**/*.test.ts',
   'packages/lab/test/chaos/{client-crash,machines-cluster,machines-round,namespaces,power,round}.test.ts',
   'packages/lab/test/contract/machines.test.ts',

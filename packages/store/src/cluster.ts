@@ -1,5 +1,6 @@
 /** The cluster behind a gateway: started by this process, or by others. */
 
+import { availableParallelism } from 'node:os';
 import { Client, Cluster } from 'tram-multicast';
 import { type BackendListener, type Connect, TramBackend } from './backend/backend.js';
 import { POLICIES } from './engine/eviction.js';
@@ -46,6 +47,8 @@ async function startOwnCluster(
     replicas: replicas as 1 | 3 | 5 | 7,
     memory,
     durability,
+    // TRAM would leave one of two cores to the gateway, which needs less than half of it.
+    ...(memory === 'threads' && availableParallelism() === 2 && replicas > 1 && { hosts: 2 }),
     ...(options.name !== undefined && { name: options.name }),
     ...(options.journal !== undefined && { journal: options.journal }),
     tree: 'breadth',

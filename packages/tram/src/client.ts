@@ -2,7 +2,7 @@
  * The client that applications use: promises over the protocol's client, in the event loop of its thread.
  *
  * The client writes all messages of one turn of the event loop together. While messages are unanswered it polls for
- * replies: with every turn at first, then by a timer. An idle client does no work.
+ * replies: with every turn at first, then by a timer. On threads, a host that replies wakes it before. An idle client does no work.
  *
  * The client validates every argument here. The protocol only asserts what protects memory.
  */
@@ -11,6 +11,7 @@ import { requireKnown } from './config/nearest-name.js';
 import { type Destinations, destinationSet, isSet } from './destinations.js';
 import { TramError } from './errors.js';
 import { CONFIG_FILE } from './hosting/attachment.js';
+import { ClientParking } from './hosting/client-parking.js';
 import { nowUs } from './hosting/clock.js';
 import { ClusterContext } from './hosting/cluster-context.js';
 import type { Histogram } from './hosting/histogram.js';
@@ -20,7 +21,7 @@ import { type ClientSlot, takeSlot } from './hosting/slot.js';
 import { STALLED_US, type StallMessage } from './hosting/stall.js';
 import { latencyOf, STATISTIC } from './hosting/statistics.js';
 import { ClientTrace } from './hosting/trace.js';
-import { ARENA, ARENA_STATE, HOST, PARKED, PARTICIPANT } from './memory/arena.js';
+import { ARENA, ARENA_STATE, PARTICIPANT } from './memory/arena.js';
 import { type GivenUp, type MulticastOptions, Request } from './multicast-request.js';
 import {
   type Call,
@@ -61,8 +62,6 @@ const CONNECT_OPTIONS: readonly (keyof ConnectOptions)[] = ['listener'];
 const NO_OPTIONS: MulticastOptions = {};
 const NO_PAYLOAD = new Uint8Array(0);
 
-/** For so long after the last reply the client polls with every turn of the event loop, then by a timer. */
-const EAGER_US = 2000;
 const POLL_MS = 1;
 
 const multicasts = channel('tram:multicast');
@@ -80,7 +79,7 @@ export class Client implements AsyncDisposable {
   private readonly groupsHigh: number;
   private readonly answeredAt: number;
   private readonly sessionAt: number;
-  private readonly parkedAt: number;
+  private readonly parking: ClientParking;
   /** By call slot. */
   private readonly requests: (Request | undefined)[];
   private readonly offeredUs: Float64Array;
@@ -90,7 +89,6 @@ export class Client implements AsyncDisposable {
   private isPollScheduled = false;
   /** If the next poll is scheduled by a timer. */
   private pollTimer: NodeJS.Timeout | undefined;
-  private isAwake = false;
   private isFlushScheduled = false;
   private progressUs = 0;
   private readonly stalled: StalledRequests;
@@ -110,7 +108,7 @@ export class Client implements AsyncDisposable {
     const { reachLow, reachHigh, root } = context.overlay;
     this.groupsLow = reachLow[root];
     this.groupsHigh = reachHigh[root];
-    this.parkedAt = context.map.host(context.map.hostOf(slot.participant)) + HOST.parked;
+    this.parking = new ClientParking(context, slot.participant, () => this.wakeUp());
     this.sessionAt = context.map.participant(slot.participant) + PARTICIPANT.session;
     const edges = context.edges(context.memory(slot.participant), NO_OBSERVER);
     const calls: CallListener = {
@@ -349,22 +347,26 @@ export class Client implements AsyncDisposable {
 
   private schedulePoll(): void {
     if (this.isPollScheduled && this.pollTimer === undefined) return;
-    const isEager = this.outstanding > 0 && nowUs() - this.progressUs < EAGER_US;
-    this.noteAwake(isEager);
-    if (this.outstanding === 0 || (this.isPollScheduled && !isEager)) return;
+    const { parking } = this;
+    const hasToWait = this.outstanding > 0;
+    const isEager = hasToWait && nowUs() - this.progressUs < parking.eagerUs;
+    const isParked = hasToWait && !isEager && parking.canBeWoken && parking.park();
+    if (isEager) parking.awake();
+    else if (!isParked) parking.absent();
+    if (!hasToWait || (this.isPollScheduled && !isEager)) return;
     this.isPollScheduled = true;
     // A call that waits for a deferred reply may have scheduled the timer: this message must not wait for it.
     clearTimeout(this.pollTimer);
     this.pollTimer = undefined;
-    if (isEager) setImmediate(this.poll);
+    if (isEager || (parking.canBeWoken && !isParked)) setImmediate(this.poll);
     else this.pollTimer = setTimeout(this.poll, POLL_MS);
   }
 
-  /** While it polls with every turn, this thread uses a core. The hosts have to know (`hosting/duty.ts`). */
-  private noteAwake(isAwake: boolean): void {
-    if (isAwake === this.isAwake) return;
-    this.isAwake = isAwake;
-    this.context.arena.words[this.parkedAt] = isAwake ? PARKED.awake : PARKED.absent;
+  /** A host has woken this thread. If no timer runs, it polls anyway. */
+  private wakeUp(): void {
+    if (this.pollTimer === undefined) return;
+    clearTimeout(this.pollTimer);
+    this.poll();
   }
 
   private readonly poll = (): void => {
@@ -373,6 +375,7 @@ export class Client implements AsyncDisposable {
     if (this.state === 'closed') return;
     const now = nowUs();
     this.context.network?.poll(now);
+    this.parking.clearReady();
     if (this.client.doWork(now) > 0) this.progressUs = now;
     if (this.isClusterClosed && this.outstanding > 0) {
       this.giveUpAll('the cluster was closed');
@@ -481,7 +484,7 @@ export class Client implements AsyncDisposable {
     this.trace?.close();
     // The session stays if messages are unanswered: the next client of the slot records a crash, for the judge.
     if (this.client.outstanding === 0) Atomics.store(this.context.arena.words, this.sessionAt, 0);
-    this.noteAwake(false);
+    this.parking.end();
     this.slot.release();
     this.onDrained?.();
     this.onClosed();

@@ -9,6 +9,7 @@ import { registerBenchMachines } from './bench-machines.js';
 import { registerBenchOrder } from './bench-order.js';
 import { registerPaper } from './bench-paper.js';
 import { registerBenchPeers } from './bench-peers.js';
+import { registerBenchStore } from './bench-store.js';
 import { registerBenchStrict } from './bench-strict.js';
 
 interface FailoverFlags {
@@ -69,6 +70,7 @@ export function registerBench(program: Command): void {
     });
   registerPaper(bench);
   registerBenchPeers(bench);
+  registerBenchStore(bench);
   registerBenchMachines(bench);
   registerBenchStrict(bench);
   registerBenchDurable(bench);

@@ -1,4 +1,8 @@
-/** Runs calls at shards. Calls of one turn of the event loop that have the same destinations share a message. */
+/**
+ * Runs calls at shards. Requests of one turn of the event loop share messages: those to the same shard, and all those to several
+ * shards. One message to the shards of all of these costs less than one for each, even if they have no shard in common: such messages
+ * are ordered at the root of the tree, whatever shards they go to.
+ */
 
 import { ByteWriter } from '../engine/bytes.js';
 import type { Replied, ShardCall, Shards } from '../gateway/shards.js';
@@ -52,9 +56,12 @@ class Writers {
   }
 }
 
+/** Instead of a shard: the batch of requests that go to several. */
+const SEVERAL = -1;
+
 export class Batches implements Shards {
-  /** By their destinations. */
-  readonly #batches = new Map<string, Batch>();
+  /** By shard. */
+  readonly #batches = new Map<number, Batch>();
   readonly #writers = new Writers();
   #isFlushScheduled = false;
 
@@ -64,12 +71,12 @@ export class Batches implements Shards {
   ) {}
 
   run(calls: readonly ShardCall[], replied: Replied, failed: (error: Error) => void): void {
-    const destinations = destinationsOf(calls);
-    const batch = this.#batches.get(destinations) ?? new Batch(this.#writers);
-    this.#batches.set(destinations, batch);
+    const shard = onlyShardOf(calls);
+    const batch = this.#batches.get(shard) ?? new Batch(this.#writers);
+    this.#batches.set(shard, batch);
     batch.add({ calls, replied, failed });
     if (batch.bytes >= FULL_BYTES) {
-      this.#batches.delete(destinations);
+      this.#batches.delete(shard);
       this.#send(batch);
     } else if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
@@ -113,8 +120,9 @@ export class Batches implements Shards {
   }
 }
 
-/** Equal for calls that go to the same shards. */
-function destinationsOf(calls: readonly ShardCall[]): string {
-  if (calls.length === 1) return String(calls[0].shard);
-  return [...new Set(calls.map(({ shard }) => shard))].sort((a, b) => a - b).join();
+/** `SEVERAL` if there is more than one. */
+function onlyShardOf(calls: readonly ShardCall[]): number {
+  const { shard } = calls[0];
+  for (const call of calls) if (call.shard !== shard) return SEVERAL;
+  return shard;
 }

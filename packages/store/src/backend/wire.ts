@@ -27,7 +27,6 @@ export class TramWire implements Wire {
   /** There was no room for these yet. While there are any, a message is unanswered, or a retry is scheduled. */
   readonly #waiting: Waiting[] = [];
   #isRetryScheduled = false;
-  readonly #destinations = new Map<string, Destinations>();
 
   private constructor(client: Client) {
     this.#client = client;
@@ -52,7 +51,7 @@ export class TramWire implements Wire {
   }
 
   multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void {
-    const destinations = this.#destinationsOf(groups);
+    const destinations = this.#client.destinations(groups);
     if (this.#waiting.length > 0 || !this.#offer(destinations, payload, sent)) {
       this.#waiting.push({ destinations, payload: Buffer.from(payload), sent });
       if (this.#unanswered.size === 0) this.#retrySoon();
@@ -112,14 +111,5 @@ export class TramWire implements Wire {
       this.#waiting.shift();
     }
     if (this.#waiting.length > 0 && this.#unanswered.size === 0) this.#retrySoon();
-  }
-
-  #destinationsOf(groups: readonly number[]): Destinations {
-    const key = groups.join();
-    const known = this.#destinations.get(key);
-    if (known !== undefined) return known;
-    const destinations = this.#client.destinations(groups);
-    this.#destinations.set(key, destinations);
-    return destinations;
   }
 }

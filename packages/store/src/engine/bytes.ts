@@ -2,6 +2,9 @@
 
 import type { Bytes } from '../resp/reply.js';
 
+/** Up to this length a loop is faster than a call of native code. */
+const SHORT = 32;
+
 export class ByteWriter {
   #buffer = Buffer.allocUnsafe(4096);
   #length = 0;
@@ -49,8 +52,10 @@ export class ByteWriter {
 
   /** Bytes without their length. */
   raw(value: Uint8Array): this {
-    const at = this.#take(value.length);
-    this.#buffer.set(value, at);
+    const { length } = value;
+    const at = this.#take(length);
+    if (length > SHORT) this.#buffer.set(value, at);
+    else for (let i = 0; i < length; i++) this.#buffer[at + i] = value[i];
     return this;
   }
 
@@ -105,10 +110,21 @@ export class ByteReader {
     return this.#buffer.readDoubleLE(this.#at - 8);
   }
 
-  bytes(): Bytes {
+  /** @param expected  if it is equal to this, no new string is made */
+  bytes(expected = ''): Bytes {
     const length = this.uint32();
+    const from = this.#at;
     this.#at += length;
-    return this.#buffer.toString('latin1', this.#at - length, this.#at);
+    return length === expected.length && this.#has(expected, from)
+      ? expected
+      : this.#buffer.toString('latin1', from, this.#at);
+  }
+
+  #has(text: Bytes, from: number): boolean {
+    for (let i = 0; i < text.length; i++) {
+      if (this.#buffer[from + i] !== text.charCodeAt(i)) return false;
+    }
+    return true;
   }
 
   /** A view, valid as long as what is read from. */

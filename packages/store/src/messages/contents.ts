@@ -30,8 +30,9 @@ export function writeCall(writer: ByteWriter, call: Call): void {
   for (const arg of args) writer.bytes(arg);
 }
 
-export function readCall(reader: ByteReader): Call {
-  const name = reader.bytes();
+/** @param expectedName  probably its name: that of the call before */
+export function readCall(reader: ByteReader, expectedName?: string): Call {
+  const name = reader.bytes(expectedName);
   const flags = reader.uint8();
   const blockedAs = flags & MAY_BLOCK ? reader.float64() : 0;
   const args = new Array<Bytes>(reader.uint32());

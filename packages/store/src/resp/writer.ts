@@ -25,6 +25,8 @@ const HEADER_BYTES = 24;
 
 const CR = 13;
 const LF = 10;
+const PLUS = 43;
+const MINUS = 45;
 
 export class ReplyWriter {
   length = 0;
@@ -59,7 +61,7 @@ export class ReplyWriter {
     if (typeof reply === 'string') this.writeBulk(reply);
     else if (typeof reply === 'number') this.writeInteger(reply);
     else if (reply === null) this.writeText(protocol === 3 ? '_\r\n' : '$-1\r\n');
-    else if (reply instanceof Simple) this.#writeLine('+', reply.text);
+    else if (reply instanceof Simple) this.#writeLine(PLUS, reply.text);
     else if (Array.isArray(reply)) this.#writeItems('*', reply, protocol);
     else this.#writeOther(reply as Exclude<Reply, readonly Reply[]>, protocol);
   }
@@ -101,7 +103,7 @@ export class ReplyWriter {
 
   #writeOther(reply: Exclude<Reply, readonly Reply[]>, protocol: Protocol): void {
     if (typeof reply === 'bigint') this.writeText(`:${reply}\r\n`);
-    else if (reply instanceof ErrorReply) this.#writeLine('-', reply.message);
+    else if (reply instanceof ErrorReply) this.#writeLine(MINUS, reply.message);
     else if (reply instanceof NullArray) this.writeText(protocol === 3 ? '_\r\n' : '*-1\r\n');
     else if (reply instanceof Double) this.#writeDouble(reply, protocol);
     else if (reply instanceof Pairs) this.#writePairs(reply, protocol);
@@ -117,8 +119,12 @@ export class ReplyWriter {
   }
 
   /** A simple string or an error has no line ends: as Redis does, they become spaces. */
-  #writeLine(type: '+' | '-', text: string): void {
-    this.writeText(`${type}${/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text}\r\n`);
+  #writeLine(type: number, text: string): void {
+    this.#reserve(text.length + 3);
+    this.#buffer[this.length++] = type;
+    this.#put(/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text);
+    this.#buffer[this.length++] = CR;
+    this.#buffer[this.length++] = LF;
   }
 
   #writeItems(type: string, items: readonly Reply[], protocol: Protocol): void {

@@ -252,8 +252,9 @@ export class Shard {
     const reader = new ByteReader(content);
     const out = this.#content.reset();
     let batch: Batch | undefined;
+    let call: Call | undefined;
     for (let index = 0; !reader.isAtEnd; index++) {
-      const call = readCall(reader);
+      call = readCall(reader, call?.name);
       const claim = this.#line.isEmpty ? [] : claimOf(call.name, call.args);
       if (!this.#mayPass(claim)) {
         batch ??= { id: message.id, replies: readReplies(out.copy()), missing: 0 };

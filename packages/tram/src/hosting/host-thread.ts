@@ -8,7 +8,7 @@ import { ClusterContext } from './cluster-context.js';
 import { failureOf, Host, type HostReport } from './host.js';
 import { localJournal } from './journal-start.js';
 import type { LeftSnapshots } from './left-snapshots.js';
-import { pacingOf } from './pacing.js';
+import { pacingOfThreads } from './pacing.js';
 
 export interface HostThreadData {
   readonly buffer: SharedArrayBuffer;
@@ -52,7 +52,7 @@ try {
   running = await Host.start(context, {
     host,
     resumes,
-    pacing: pacingOf(context.config),
+    pacing: pacingOfThreads(context.config),
     report,
     left: snapshots,
     arena: buffer,

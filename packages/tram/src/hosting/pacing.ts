@@ -10,6 +10,16 @@ const LATER_US = 300;
  */
 const SPIN_US = 200;
 
+/** For threads that leave no core to their program: it may wait for the one on which a host spins. */
+const CROWDED_SPIN_US = 60;
+
+/** For hosts that are threads of a program. */
+export function pacingOfThreads(config: ClusterConfig): Pacing {
+  return config.hosts < availableParallelism()
+    ? pacingOf(config)
+    : pacingOf(config, CROWDED_SPIN_US);
+}
+
 /** @param spinUs  without `durability: 'always'`: with it, replies wait for disks, and journal threads need the cores */
 export function pacingOf(
   { timing, durability }: Pick<ClusterConfig, 'timing' | 'durability'>,

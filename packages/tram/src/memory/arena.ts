@@ -29,6 +29,8 @@ import { align } from './words.js';
 export interface Parking {
   /** Parks while `words[at]` is `expected`: until woken, until the time is over, or spuriously. */
   wait(at: number, expected: number, timeoutUs: number): void;
+  /** For a thread with an event loop. Resolves once it is woken; undefined if `words[at]` is not `expected`. */
+  waitAsync?(at: number, expected: number): Promise<unknown> | undefined;
   wake(at: number): void;
 }
 
@@ -109,7 +111,8 @@ export const HOST = {
 
 /**
  * Does a host use a core? One is `parked` also while it is about to park. The waker makes it `awake`, although it may still
- * wait for a core. A host that has not run yet, or runs no more, is `absent`. So is a client that does not poll.
+ * wait for a core. A host that has not run yet, or runs no more, is `absent`. So is a client that does not poll, unless it
+ * waits to be woken.
  */
 export const PARKED = { absent: 0, parked: 1, awake: 2 } as const;
 

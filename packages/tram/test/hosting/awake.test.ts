@@ -1,10 +1,11 @@
-/** Clients say whether they are awake, so that hosts do not spin where cores are needed. */
-import { expect, test } from 'vitest';
+/** Clients say whether they are awake, so that hosts do not spin where cores are needed. On threads, hosts wake them. */
+import { fileURLToPath } from 'node:url';
+import { expect, test, vi } from 'vitest';
 import { ClusterContext } from '../../src/hosting/cluster-context.js';
 import { openArena } from '../../src/hosting/open-arena.js';
 import { markEnded } from '../../src/hosting/oversight.js';
 import { HOST, HOST_STATE, PARKED } from '../../src/memory/arena.js';
-import { Client, Cluster, encode, until } from '../built.js';
+import { Client, Cluster, decode, encode, until } from '../built.js';
 
 const OPTIONS = { groups: 1, hosts: 1, replicas: 1, clients: 2 };
 
@@ -31,6 +32,25 @@ test('a client is awake while it polls for a reply, and not after it', async () 
   await Promise.resolve();
   expect(words.of(0)).toBe(PARKED.awake);
   await reply;
+  await until(() => words.of(0) === PARKED.absent);
+});
+
+test('a host wakes a client that waits for a reply', async () => {
+  const service = fileURLToPath(new URL('../mailbox.mjs', import.meta.url));
+  await using cluster = await Cluster.start({ ...OPTIONS, service });
+  const words = parkedWords(cluster.address);
+  await using client = await Client.connect(cluster.address);
+  await using other = await Client.connect(cluster.address);
+  const letter = client.multicast([0], encode('take box'));
+  await until(() => words.of(0) === PARKED.parked);
+  // From now on its own timer does not make it look.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  try {
+    await other.multicast([0], encode('put box letter'));
+    expect(decode((await letter).get(0))).toBe('letter');
+  } finally {
+    vi.useRealTimers();
+  }
   await until(() => words.of(0) === PARKED.absent);
 });
 

@@ -135,7 +135,11 @@ async function measure(
 }
 
 /** Runs a load in a process of its own, which ends after its report or when the signal aborts. */
-export function forkLoad(script: URL, job: object, signal: AbortSignal): Promise<ForkedReport> {
+export function forkLoad<Report = ForkedReport>(
+  script: URL,
+  job: object,
+  signal: AbortSignal,
+): Promise<Report> {
   const child = fork(fileURLToPath(script), { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
   let complaint = '';
   child.stderr?.on('data', (chunk: Buffer) => {
@@ -145,18 +149,18 @@ export function forkLoad(script: URL, job: object, signal: AbortSignal): Promise
   signal.addEventListener('abort', kill);
   process.once('exit', kill);
   child.send(job);
-  return reportOf(child, () => complaint).finally(() => {
+  return reportOf<Report>(child, () => complaint).finally(() => {
     signal.removeEventListener('abort', kill);
     process.off('exit', kill);
     kill();
   });
 }
 
-function reportOf(child: ChildProcess, complaint: () => string): Promise<ForkedReport> {
+function reportOf<Report>(child: ChildProcess, complaint: () => string): Promise<Report> {
   return new Promise((resolve, reject) => {
-    child.once('message', (message: ForkedReport | { readonly failure: string }) => {
-      if ('failure' in message) reject(new Error(message.failure));
-      else resolve(message);
+    child.once('message', (message: { readonly failure?: string }) => {
+      if (message.failure !== undefined) reject(new Error(message.failure));
+      else resolve(message as Report);
     });
     child.once('error', reject);
     child.once('close', (code, signal) => {

@@ -1,0 +1,72 @@
+/** Which requests share a message. */
+import { expect, test } from 'vitest';
+import { Batches } from '../../src/backend/batches.js';
+import { Postman } from '../../src/backend/postman.js';
+import type { Sent, Wire } from '../../src/backend/wire.js';
+import { ByteReader, ByteWriter } from '../../src/engine/bytes.js';
+import type { ShardCall } from '../../src/gateway/shards.js';
+import { readCall } from '../../src/messages/contents.js';
+import { readMessage, writeInlineReply } from '../../src/messages/message.js';
+
+const SHARDS = 8;
+
+/** Keeps what is multicast, and replies with the keys of the calls. */
+class EchoWire implements Wire {
+  /** Of each message: for each shard, the keys of its calls. */
+  readonly messages: Record<number, string[]>[] = [];
+
+  multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void {
+    const keys: Record<number, string[]> = {};
+    for (const group of groups) {
+      keys[group] = [];
+      const reader = new ByteReader(readMessage(payload, group).content as Uint8Array);
+      while (!reader.isAtEnd) keys[group].push(readCall(reader).args[0]);
+    }
+    this.messages.push(keys);
+    for (const group of groups) {
+      const replies = new ByteWriter();
+      for (const key of keys[group]) replies.bytes(`${key}@${group}`);
+      sent.replied(group, writeInlineReply(new ByteWriter(), replies.written()));
+    }
+    sent.answered();
+  }
+}
+
+/** Runs requests in one turn. Each is a list of shards and keys. @returns the messages, and the replies to each request */
+async function run(requests: readonly (readonly (readonly [number, string])[])[]) {
+  const wire = new EchoWire();
+  const batches = new Batches(SHARDS, new Postman(wire, wire, () => 0, SHARDS));
+  const replies = requests.map(
+    (request) =>
+      new Promise<string[]>((resolve, reject) => {
+        const calls = request.map(
+          ([shard, key]): ShardCall => ({ shard, command: { name: 'get' }, args: [key], resp: 2 }),
+        );
+        batches.run(calls, (all) => resolve(all.map(String)), reject);
+      }),
+  );
+  return { replies: await Promise.all(replies), messages: wire.messages };
+}
+
+test('requests to the same shard share a message', async () => {
+  const { messages, replies } = await run([[[1, 'a']], [[2, 'b']], [[1, 'c']]]);
+  expect(messages).toEqual([{ 1: ['a', 'c'] }, { 2: ['b'] }]);
+  expect(replies).toEqual([['a@1'], ['b@2'], ['c@1']]);
+});
+
+test('requests to several shards share a message, whatever shards they are', async () => {
+  const { messages, replies } = await run([
+    [
+      [3, 'a'],
+      [1, 'b'],
+    ],
+    [[1, 'c']],
+    [
+      [7, 'd'],
+      [3, 'e'],
+      [7, 'f'],
+    ],
+  ]);
+  expect(messages).toEqual([{ 3: ['a', 'e'], 1: ['b'], 7: ['d', 'f'] }, { 1: ['c'] }]);
+  expect(replies).toEqual([['a@3', 'b@1'], ['c@1'], ['d@7', 'e@3', 'f@7']]);
+});
