@@ -1,17 +1,18 @@
 /** The cluster behind a gateway: started by this process, or by others. */
 
-import { Client, Cluster } from 'tram-multicast';
-import { type BackendListener, type Connect, TramBackend } from './backend/backend.js';
-import type { ClusterFacts } from './gateway/gateway.js';
+import { Cluster } from 'tram-multicast';
+import { type BackendListener, TramBackend } from './backend/backend.js';
+import { viewsOf } from './cluster-view.js';
+import type { ClusterFacts } from './gateway/cluster-facts.js';
 import type { ShardCall } from './gateway/shards.js';
+import { CLIENTS_OF_GATEWAY, joinCluster } from './join.js';
 import { PAYLOAD_BYTES_MAX, REPLY_BYTES_MAX } from './messages/message.js';
 import type { ClusterOptions } from './options.js';
 
 const SHARDS = 4;
 const REPLICAS = 3;
 
-/** Each gateway has two clients. */
-const CLIENTS = 8;
+const CLIENTS = 4 * CLIENTS_OF_GATEWAY;
 
 /** How many messages a client of a gateway may have in flight, besides those with which it listens. Shards hold a reply for each. */
 const CALLS_MAX = 32;
@@ -61,7 +62,12 @@ async function startOwnCluster(
       await backend.close();
       await cluster.close();
     };
-    const facts = { replicas, isDurable: durability === 'always' };
+    const facts = {
+      replicas,
+      isDurable: durability === 'always',
+      isKept: durability !== 'none',
+      lookAtShards: async () => viewsOf(cluster.status()),
+    };
     return { own: cluster, backend, facts, close };
   } catch (error) {
     await cluster.close();
@@ -77,26 +83,4 @@ function limitMemory({ shards }: TramBackend, bytes: number): Promise<void> {
     (_, shard): ShardCall => ({ shard, command: { name: '.maxmemory' }, args, resp: 3 }),
   );
   return new Promise((resolve, reject) => shards.run(calls, () => resolve(), reject));
-}
-
-/** @param address  the name of the cluster, or the path of its configuration file */
-async function joinCluster(address: string, listener: BackendListener): Promise<StartedCluster> {
-  const attached = await Cluster.attach(address);
-  try {
-    const { groups, memory, durability } = attached.status();
-    const connect: Connect = (options) =>
-      memory === 'machines' ? Client.connect(address, options) : attached.connect(options);
-    // On machines, it would copy the state of all hosts again and again.
-    if (memory === 'machines') await attached.close();
-    const backend = await TramBackend.connect(connect, groups.length, listener);
-    const close = async (): Promise<void> => {
-      await backend.close();
-      await attached.close();
-    };
-    const facts = { replicas: groups[0].replicas.length, isDurable: durability === 'always' };
-    return { own: undefined, backend, facts, close };
-  } catch (error) {
-    await attached.close();
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 /** Commands that gateways send to shards, and that clients can't. */
 
 import type { ChannelKind } from '../engine/channels.js';
+import type { Keyspace } from '../engine/keyspace.js';
 import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
 import { type Protocol, ReplyWriter } from '../resp/writer.js';
 import type { Run } from './spec.js';
@@ -54,6 +55,32 @@ export function readExecArgs(args: readonly Bytes[]): {
   return { watched, commands };
 }
 
+/** What a shard tells of itself. */
+export interface ShardReport {
+  readonly keys: number;
+  /** How many of them expire some time. */
+  readonly expiring: number;
+  readonly bytes: number;
+  /** How many keys were removed because their time had come. */
+  readonly expired: number;
+  /** Keys that commands have looked up to read them, and found or not. */
+  readonly hits: number;
+  readonly misses: number;
+}
+
+export const SHARD_REPORT = '.info';
+
+/** @param reply  names and numbers in turn */
+export function readShardReport(reply: Reply): ShardReport {
+  const words = reply as readonly (string | number)[];
+  const figures = words.flatMap((name, i) => (i % 2 === 0 ? [[name, words[i + 1]]] : []));
+  return Object.fromEntries(figures) as ShardReport;
+}
+
+function shardReport({ entries, expiring, memory, counts }: Keyspace): ShardReport {
+  return { keys: entries.size, expiring, bytes: memory, ...counts };
+}
+
 /** The pairs of `.await`. */
 function readPairs(args: readonly Bytes[]): Watched[] {
   const pairs: Watched[] = [];
@@ -80,8 +107,8 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
     });
   },
 
-  /** For INFO: how many keys there are, how many of them expire some time, and how many bytes they take. */
-  '.info': (_args, { keyspace }) => [keyspace.entries.size, keyspace.expiring, keyspace.memory],
+  /** For INFO and metrics. */
+  [SHARD_REPORT]: (_args, { keyspace }) => Object.entries(shardReport(keyspace)).flat(),
 
   /** How many bytes the keys of the shard may take. */
   '.maxmemory': ([bytes], { keyspace }) => {

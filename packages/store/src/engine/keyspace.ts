@@ -24,6 +24,15 @@ export interface KeyspaceObserver {
 
 const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
+/** What has happened so far. */
+export interface KeyspaceCounts {
+  /** Keys that were removed because their time had come. */
+  expired: number;
+  /** Lookups that count, by whether the key was there. */
+  hits: number;
+  misses: number;
+}
+
 /** How many versions are kept of keys that are not there: keys with the same hash share one. A power of two. */
 const ABSENT_VERSIONS = 1 << 16;
 
@@ -32,6 +41,9 @@ export class Keyspace {
   nowMs = 0;
   /** How many bytes all entries may take; 0: any number. */
   memoryMax = 0;
+  /** Lookups count: those of commands that only read. */
+  countsLookups = false;
+  readonly counts: KeyspaceCounts = { expired: 0, hits: 0, misses: 0 };
   readonly entries = new IndexedMap<Entry>();
   /** The version that was given last. */
   #version = 0;
@@ -59,9 +71,19 @@ export class Keyspace {
 
   /** @returns undefined if the key is not there, or has expired */
   find(key: Bytes): Entry | undefined {
+    const entry = this.#liveEntry(key);
+    if (this.countsLookups) {
+      if (entry === undefined) this.counts.misses++;
+      else this.counts.hits++;
+    }
+    return entry;
+  }
+
+  #liveEntry(key: Bytes): Entry | undefined {
     const entry = this.entries.get(key);
     if (entry === undefined || entry.expiresAtMs > this.nowMs) return entry;
     this.delete(key);
+    this.counts.expired++;
     return undefined;
   }
 
@@ -216,6 +238,7 @@ export class Keyspace {
       } else if (this.delete(key)) removed++;
     }
     for (const key of skipped) queue.put(key, this.entries.get(key)!);
+    this.counts.expired += removed;
     return removed;
   }
 

@@ -4,6 +4,7 @@ import type { Queued, Watched } from '../commands/internal.js';
 import type { ChannelKind } from '../engine/channels.js';
 import type { Bytes, NullArray, Reply } from '../resp/reply.js';
 import type { ShardCall, Shards } from './shards.js';
+import type { Pressure, Traffic } from './traffic.js';
 
 /** Transactions in which the state of one shard decides what another one does. */
 export interface Transactions {
@@ -69,4 +70,6 @@ export interface Backend {
   readonly transactions: Transactions;
   readonly waits: Waits;
   readonly channels: Channels;
+  readonly traffic: Traffic;
+  readonly pressure: Pressure;
 }

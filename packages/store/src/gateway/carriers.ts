@@ -10,7 +10,7 @@ import { CONNECTION_HANDLERS, CONNECTION_SESSION_HANDLERS } from './handlers/con
 import { HELP_HANDLERS } from './handlers/help.js';
 import { INFO_HANDLERS } from './handlers/info.js';
 import { CHANNEL_HANDLERS } from './handlers/pubsub.js';
-import { SERVER_HANDLERS } from './handlers/server.js';
+import { SERVER_HANDLERS, SERVER_SESSION_HANDLERS } from './handlers/server.js';
 
 /** Replies at once. What it does concerns no other request. */
 export type Immediate = (args: readonly Bytes[], client: Client) => Reply;
@@ -40,6 +40,7 @@ const CHANGING: Readonly<Record<string, Changing>> = {
   ...CLIENT_SESSION_HANDLERS,
   ...CONNECTION_SESSION_HANDLERS,
   ...INFO_HANDLERS,
+  ...SERVER_SESSION_HANDLERS,
 };
 
 const CARRIERS = new Map(COMMANDS.map((command) => [command, newCarrier(command)]));

@@ -1,8 +1,10 @@
 /** Who does what in a transaction. */
 
-import { ErrorReply } from '../resp/reply.js';
+import { ErrorReply, type Reply } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
-import { type Carrier, carrierOf } from './carriers.js';
+import { carrierOf } from './carriers.js';
+import type { Client } from './client.js';
+import { errorReplyOf } from './errors.js';
 import type { Router } from './router.js';
 import type { QueuedCommand } from './session.js';
 import type { ShardCall } from './shards.js';
@@ -26,9 +28,8 @@ export function planExec(
   let changesSession = false;
   let isCoordinated = false;
   for (const queued of commands) {
-    const { kind } = carrierOf(queued.command);
-    if (kind === 'session') changesSession = true;
-    if (!isOfShards(kind)) steps.push(undefined);
+    if (carrierOf(queued.command).kind === 'session') changesSession = true;
+    if (!isOfShards(queued)) steps.push(undefined);
     else {
       const step = route(router, resp, queued, calls);
       if (step === undefined) isCoordinated = true;
@@ -39,8 +40,22 @@ export function planExec(
 }
 
 /** In a transaction, commands that may wait do not: they are as any others. */
-export function isOfShards(kind: Carrier['kind']): boolean {
+export function isOfShards({ command }: QueuedCommand): boolean {
+  const { kind } = carrierOf(command);
   return kind === 'shards' || kind === 'blocking';
+}
+
+/** The gateway carries out its own commands. Those that it can't at once are not allowed in a transaction. */
+export function ownReply({ command, args }: QueuedCommand, client: Client): Reply {
+  const carrier = carrierOf(command);
+  try {
+    if (carrier.kind === 'immediate') return carrier.handle(args, client);
+    const reply = carrier.kind === 'session' ? carrier.handle(args, client) : undefined;
+    if (reply !== undefined && !(reply instanceof Promise)) return reply;
+    return new ErrorReply('ERR Command not allowed inside a transaction');
+  } catch (error) {
+    return errorReplyOf(error);
+  }
 }
 
 function route(

@@ -23,6 +23,7 @@ const SHORT = 32;
 /** The room for a type, a length and the end of the line. */
 const HEADER_BYTES = 24;
 
+const MINUS = 45;
 const CR = 13;
 const LF = 10;
 
@@ -41,6 +42,13 @@ export class ReplyWriter {
   /** What was written. It is valid until something else is written. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.length);
+  }
+
+  /** @returns the message of the error that was written at this position; undefined if it is none */
+  errorAt(position: number): Bytes | undefined {
+    if (position >= this.length || this.#buffer[position] !== MINUS) return undefined;
+    const end = this.#buffer.indexOf(CR, position);
+    return this.#buffer.toString('latin1', position + 1, end);
   }
 
   clear(): void {

@@ -15,7 +15,7 @@ import { ByteReader, ByteWriter } from '../engine/bytes.js';
 import { type ChannelState, Channels } from '../engine/channels.js';
 import { decodeEntry, encodeEntry } from '../engine/codec.js';
 import { matchesGlob } from '../engine/glob.js';
-import { Keyspace } from '../engine/keyspace.js';
+import { Keyspace, type KeyspaceCounts } from '../engine/keyspace.js';
 import { shardOfSlot, slotOf } from '../engine/slots.js';
 import {
   type Call,
@@ -29,6 +29,7 @@ import {
   writePrepared,
 } from '../messages/contents.js';
 import {
+  GREETING,
   type Header,
   KIND,
   REPLY_BYTES_MAX,
@@ -66,6 +67,7 @@ const EXPIRED_PER_TICK = 1000;
 interface State {
   readonly nowMs: number;
   readonly memoryMax: number;
+  readonly counts: KeyspaceCounts;
   readonly line: readonly InLine[];
   readonly transactions: readonly Transaction[];
   readonly blocked: readonly BlockedCall[];
@@ -121,6 +123,7 @@ export class Shard {
     if (kind === KIND.decide) return this.#decide(header, content);
     if (kind === KIND.abort) return this.#abort(subject);
     if (kind === KIND.keep) return this.#keep(subject);
+    if (kind === KIND.hello) return Buffer.from(GREETING, 'latin1');
     const reader = new ByteReader(content);
     if (kind === KIND.listen) {
       return this.#mail.listen(sender, reader.float64(), this.#nowMs, () => message.id);
@@ -185,6 +188,7 @@ export class Shard {
       const state: State = {
         nowMs: this.#nowMs,
         memoryMax: this.#keyspace.memoryMax,
+        counts: this.#keyspace.counts,
         line: [...this.#line.items()],
         transactions: [...this.#transactions.values()],
         blocked: this.#blocked.state,
@@ -209,6 +213,7 @@ export class Shard {
     this.#keyspace.restore(reader.raw(snapshot.length - 4 - length));
     this.#nowMs = state.nowMs;
     this.#keyspace.memoryMax = state.memoryMax;
+    Object.assign(this.#keyspace.counts, state.counts);
     this.#line = new Line();
     this.#transactions.clear();
     for (const item of state.line) this.#line.join(item, this.#claimInLine(item));

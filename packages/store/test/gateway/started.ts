@@ -11,6 +11,7 @@ import { LocalBackend } from './local-backend.js';
 export interface Started {
   readonly gateway: Gateway;
   readonly server: GatewayServer;
+  readonly backend: LocalBackend;
   readonly port: number;
   close(): Promise<void>;
 }
@@ -22,9 +23,14 @@ export async function startGateway(
 ): Promise<Started> {
   const backend: LocalBackend = new LocalBackend(shards, {
     published: (channel, message, isSharded) => gateway.published(channel, message, isSharded),
-    forgotten: () => gateway.pubsub.subscriptions.announceAll(),
+    forgotten: (shard) => gateway.forgotten(shard),
   });
-  const facts = { replicas: 3, isDurable: false };
+  const facts = {
+    replicas: 3,
+    isDurable: false,
+    isKept: false,
+    lookAtShards: async () => [],
+  };
   const gateway: Gateway = new Gateway(backend, new Settings(settings), facts);
   const server = new GatewayServer(gateway);
   await server.listen(listen);
@@ -32,7 +38,7 @@ export async function startGateway(
     await server.close(1000);
     await backend.close();
   };
-  return { gateway, server, port: server.port, close };
+  return { gateway, server, backend, port: server.port, close };
 }
 
 /** Sends requests and reads replies one by one, also those that nobody has asked for. */
