@@ -1,19 +1,20 @@
 /** The cluster behind a gateway: started by this process, or by others. */
 
 import { availableParallelism } from 'node:os';
-import { Client, Cluster } from 'tram-multicast';
-import { type BackendListener, type Connect, TramBackend } from './backend/backend.js';
+import { Cluster } from 'tram-multicast';
+import { type BackendListener, TramBackend } from './backend/backend.js';
+import { viewsOf } from './cluster-view.js';
 import { POLICIES } from './engine/eviction.js';
-import type { ClusterFacts } from './gateway/gateway.js';
+import type { ClusterFacts } from './gateway/cluster-facts.js';
 import { configureShards } from './gateway/shard-settings.js';
+import { CLIENTS_OF_GATEWAY, joinCluster } from './join.js';
 import { PAYLOAD_BYTES_MAX, REPLY_BYTES_MAX } from './messages/message.js';
 import { type ClusterOptions, StoreError } from './options.js';
 
 const SHARDS = 4;
 const REPLICAS = 3;
 
-/** Each gateway has two clients. */
-const CLIENTS = 8;
+const CLIENTS = 4 * CLIENTS_OF_GATEWAY;
 
 /** How many messages a client of a gateway may have in flight, besides those with which it listens. Shards hold a reply for each. */
 const CALLS_MAX = 32;
@@ -32,9 +33,16 @@ export async function startCluster(
 ): Promise<StartedCluster> {
   checkMemory(options);
   const other = options.attach ?? options.config;
-  return other === undefined
+  const cluster = await (other === undefined
     ? startOwnCluster(options, listener)
-    : joinCluster(other, options, listener);
+    : joinCluster(other, listener));
+  try {
+    await configureMemory(cluster.backend, options);
+    return cluster;
+  } catch (error) {
+    await cluster.close();
+    throw error;
+  }
 }
 
 async function startOwnCluster(
@@ -63,12 +71,16 @@ async function startOwnCluster(
   });
   try {
     const backend = await TramBackend.connect((opts) => cluster.connect(opts), shards, listener);
-    await configureMemory(backend, options);
     const close = async (): Promise<void> => {
       await backend.close();
       await cluster.close();
     };
-    const facts = { replicas, isDurable: durability === 'always' };
+    const facts = {
+      replicas,
+      isDurable: durability === 'always',
+      isKept: durability !== 'none',
+      lookAtShards: async () => viewsOf(cluster.status()),
+    };
     return { own: cluster, backend, facts, close };
   } catch (error) {
     await cluster.close();
@@ -97,31 +109,4 @@ async function configureMemory(
     ...(maxmemoryPolicy !== undefined && { 'maxmemory-policy': maxmemoryPolicy }),
   };
   if (Object.keys(changes).length > 0) await configureShards(shards, changes);
-}
-
-/** @param address  the name of the cluster, or the path of its configuration file */
-async function joinCluster(
-  address: string,
-  options: ClusterOptions,
-  listener: BackendListener,
-): Promise<StartedCluster> {
-  const attached = await Cluster.attach(address);
-  try {
-    const { groups, memory, durability } = attached.status();
-    const connect: Connect = (opts) =>
-      memory === 'machines' ? Client.connect(address, opts) : attached.connect(opts);
-    // On machines, it would copy the state of all hosts again and again.
-    if (memory === 'machines') await attached.close();
-    const backend = await TramBackend.connect(connect, groups.length, listener);
-    await configureMemory(backend, options);
-    const close = async (): Promise<void> => {
-      await backend.close();
-      await attached.close();
-    };
-    const facts = { replicas: groups[0].replicas.length, isDurable: durability === 'always' };
-    return { own: undefined, backend, facts, close };
-  } catch (error) {
-    await attached.close();
-    throw error;
-  }
 }

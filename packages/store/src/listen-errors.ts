@@ -33,9 +33,5 @@ export function listenError(error: unknown, options: StoreOptions): unknown {
     const hint = 'Name an address of this machine, or 0.0.0.0 for all of them.';
     return new StoreError(`${address} is not an address of this machine`, hint, { cause: error });
   }
-  if (code?.startsWith('ERR_OSSL') || code?.startsWith('ERR_TLS')) {
-    const hint = 'Certificate and key have to be PEM files that belong together.';
-    return new StoreError('the certificate or its key is not valid', hint, { cause: error });
-  }
   return error;
 }

@@ -41,6 +41,11 @@ export interface StoreOptions extends ClusterOptions {
   readonly bind?: readonly string[];
   /** The path of a Unix socket, besides TCP. */
   readonly unixSocket?: string;
+  /**
+   * The port of `/metrics`, `/healthz` and `/readyz`, at the addresses of `bind`; 0: any that is free. They need no password, and are
+   * not encrypted. Default: none.
+   */
+  readonly metrics?: number;
   /** Connections over TCP use TLS. */
   readonly tls?: Tls;
   /** Clients have to send it first. Default: none is needed. */

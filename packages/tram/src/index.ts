@@ -47,5 +47,5 @@ export type { JournalStatus } from './journal/status.js';
 export type { MulticastOptions } from './multicast-request.js';
 export type { PageOptions } from './page/page-options.js';
 export type { Offer, ReplyOutcome } from './protocol/data-path/client.js';
-export type { Deferred, Durability } from './protocol/edges.js';
+export type { Deferred, Durability, Order } from './protocol/edges.js';
 export type { StartOptions } from './start-options.js';

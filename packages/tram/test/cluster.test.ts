@@ -455,6 +455,13 @@ describe.each(['threads', 'processes'] as const)('on %s', (memory) => {
       const status = cluster.status();
       expect(status.state).toBe('running');
       expect(status.memory).toBe(memory);
+      const { payloadBytesMax, replyBytesMax, callsMax } = SIZES;
+      expect(status).toMatchObject({
+        order: 'multicast',
+        payloadBytesMax,
+        replyBytesMax,
+        callsMax,
+      });
       expect(status.groups.map(({ parent }) => parent)).toEqual([-1, 0, 1]);
       expect(status.answered).toBe(before.answered + 1);
       expect(status.latencyNsP50).toBeGreaterThan(0);

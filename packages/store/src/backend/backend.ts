@@ -5,6 +5,7 @@ import type { ChannelKind } from '../engine/channels.js';
 import type { Backend, Channels } from '../gateway/backend.js';
 import { Router } from '../gateway/router.js';
 import type { ShardCall } from '../gateway/shards.js';
+import type { Pressure, Traffic } from '../gateway/traffic.js';
 import type { Bytes } from '../resp/reply.js';
 import { Batches } from './batches.js';
 import { BlockedCalls } from './blocked-calls.js';
@@ -20,15 +21,18 @@ export type Connect = (options: { listener: OfferListener }) => Promise<Client>;
 export interface BackendListener {
   /** To a channel that a client of this gateway listens to. */
   published(channel: Bytes, message: Bytes, isSharded: boolean): void;
-  /** A shard has taken this gateway for dead: it has to be told of all subscriptions again. */
-  forgotten(): void;
+  /** The shard has taken this gateway for dead: it has to be told of all subscriptions again. */
+  forgotten(shard: number): void;
 }
+
+const NO_PRESSURE: Pressure = { unanswered: 0, waiting: 0, heldBack: 0 };
 
 export class ShardBackend implements Backend {
   readonly shards: Batches;
   readonly transactions: ShardTransactions;
   readonly waits: ShardWaits;
   readonly channels: Channels;
+  readonly traffic: Traffic;
   /** All shards know this gateway. Calls may not wait at shards before. */
   readonly ready: Promise<void>;
   readonly #mail: Mail;
@@ -46,6 +50,7 @@ export class ShardBackend implements Backend {
     nowMs = Date.now,
   ) {
     const postman = new Postman(data, control, nowMs, count);
+    this.traffic = postman.traffic;
     const router = new Router(count);
     this.shards = new Batches(count, postman);
     const blockedCalls = new BlockedCalls(this.shards, postman);
@@ -57,10 +62,15 @@ export class ShardBackend implements Backend {
       published: (channel, message, isSharded) => listener.published(channel, message, isSharded),
       forgotten: (shard) => {
         blockedCalls.forgotten(shard);
-        listener.forgotten();
+        listener.forgotten(shard);
       },
     });
     this.ready = this.#mail.start(count);
+  }
+
+  /** Of the wires. */
+  get pressure(): Pressure {
+    return NO_PRESSURE;
   }
 
   async close(): Promise<void> {
@@ -90,6 +100,15 @@ export class TramBackend extends ShardBackend {
     const backend = new TramBackend(count, data, control, listener);
     await backend.ready;
     return backend;
+  }
+
+  override get pressure(): Pressure {
+    const [a, b] = [this.data.pressure, this.control.pressure];
+    return {
+      unanswered: a.unanswered + b.unanswered,
+      waiting: a.waiting + b.waiting,
+      heldBack: a.heldBack + b.heldBack,
+    };
   }
 
   override async close(): Promise<void> {

@@ -115,6 +115,9 @@ export class Batches implements Shards {
         request.replied(request.calls.map(({ shard }) => replies[shard].next()));
       }
     };
+    const { traffic } = this.postman;
+    traffic.batches++;
+    for (const { calls } of requests) traffic.batchedCommands += calls.length;
     const isCopied = this.postman.send(KIND.batch, '', letters, replied, failed);
     if (isCopied) for (const writer of sections.values()) this.#writers.giveBack(writer);
   }

@@ -4,6 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { ByteWriter } from '../engine/bytes.js';
+import { Traffic } from '../gateway/traffic.js';
 import { writePreparation } from '../messages/contents.js';
 import {
   type Header,
@@ -42,6 +43,7 @@ export type Replied = (contents: readonly Uint8Array[]) => void;
 export class Postman {
   /** Random, so that no other gateway has ever had it. */
   readonly gateway: Bytes = randomBytes(9).toString('base64url');
+  readonly traffic = new Traffic();
   readonly #writer = new ByteWriter();
   #uploads = 0;
   #transactions = 0;
@@ -203,6 +205,7 @@ export class Postman {
             .uint32(content.length)
             .raw(piece)
             .written();
+          this.traffic.uploadedPieces++;
           await this.ask(KIND.upload, owner, [{ group, content: written }]);
         }
         return { group, content: number };
@@ -230,6 +233,7 @@ export class Postman {
         .uint32(at)
         .uint32(at + room)
         .written();
+      this.traffic.fetchedPieces++;
       const [piece] = await this.ask(KIND.fetch, '', [{ group, content: asked }]);
       if (piece.length === 0) throw new Error('the reply was dropped before it was fetched');
       pieces.push(piece);

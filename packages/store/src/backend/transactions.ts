@@ -21,6 +21,7 @@ import { Keyspace } from '../engine/keyspace.js';
 import type { Transactions } from '../gateway/backend.js';
 import { JoinedCalls } from '../gateway/joined-calls.js';
 import type { ShardCall, Shards } from '../gateway/shards.js';
+import type { Traffic } from '../gateway/traffic.js';
 import {
   type Call,
   type Held,
@@ -237,6 +238,25 @@ export class ShardTransactions implements Transactions {
 
   /** @param attempt  returns undefined if the transaction was aborted by somebody else: then it had no effect */
   async #repeat<T>(attempt: (id: Bytes) => Promise<T | typeof AGAIN | undefined>): Promise<T> {
+    const { traffic } = this.postman;
+    traffic.begunTransactions++;
+    let ending: keyof Traffic['transactions'] = 'failed';
+    try {
+      const outcome = await this.#attempts(attempt);
+      if (outcome === undefined) ending = 'gaveUp';
+      else if (outcome instanceof NullArray) ending = 'changed';
+      else ending = outcome instanceof Waiting ? 'waiting' : 'committed';
+      if (outcome !== undefined) return outcome;
+    } finally {
+      traffic.transactions[ending]++;
+    }
+    throw new ErrorReply('TRYAGAIN the transaction was aborted because it took too long');
+  }
+
+  /** @returns undefined if somebody else has aborted each attempt */
+  async #attempts<T>(
+    attempt: (id: Bytes) => Promise<T | typeof AGAIN | undefined>,
+  ): Promise<T | undefined> {
     let discoveries = 0;
     for (let left = ATTEMPTS; left > 0; left--) {
       const id = this.postman.open();
@@ -245,8 +265,9 @@ export class ShardTransactions implements Transactions {
         if (++discoveries > DISCOVERIES) throw new ErrorReply(TOO_MANY_DISCOVERIES);
         left++;
       } else if (outcome !== undefined) return outcome;
+      if (left > 1) this.postman.traffic.retriedTransactions++;
     }
-    throw new ErrorReply('TRYAGAIN the transaction was aborted because it took too long');
+    return undefined;
   }
 
   /** @returns what the keys hold; undefined if the transaction was aborted */

@@ -1,6 +1,7 @@
 /** Multicasts bytes to groups, over a client of TRAM. */
 
 import type { Client, Destinations, OfferListener } from 'tram-multicast';
+import type { Pressure } from '../gateway/traffic.js';
 
 export interface Sent {
   /** The reply of one group, valid only during the call. */
@@ -15,6 +16,9 @@ export interface Wire {
   multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void;
 }
 
+/** How long unanswered messages are waited for at the end. */
+const CLOSE_MS = 2000;
+
 interface Waiting {
   readonly destinations: Destinations;
   readonly payload: Uint8Array;
@@ -27,6 +31,7 @@ export class TramWire implements Wire {
   /** There was no room for these yet. While there are any, a message is unanswered, or a retry is scheduled. */
   readonly #waiting: Waiting[] = [];
   #isRetryScheduled = false;
+  #heldBack = 0;
 
   private constructor(client: Client) {
     this.#client = client;
@@ -53,13 +58,25 @@ export class TramWire implements Wire {
   multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void {
     const destinations = this.#client.destinations(groups);
     if (this.#waiting.length > 0 || !this.#offer(destinations, payload, sent)) {
+      this.#heldBack++;
       this.#waiting.push({ destinations, payload: Buffer.from(payload), sent });
       if (this.#unanswered.size === 0) this.#retrySoon();
     }
   }
 
+  get pressure(): Pressure {
+    return {
+      unanswered: this.#unanswered.size,
+      waiting: this.#waiting.length,
+      heldBack: this.#heldBack,
+    };
+  }
+
+  /** Does not wait for long: shards without a leader never answer. */
   async close(): Promise<void> {
+    const timer = setTimeout(() => this.#client.destroy(), CLOSE_MS);
     await this.#client.close();
+    clearTimeout(timer);
   }
 
   /** The client has ended. */

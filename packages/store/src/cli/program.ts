@@ -1,11 +1,11 @@
 /** The options of `tram-store`, and how it runs and ends. */
 
-import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { POLICIES, type Policy } from '../engine/eviction.js';
 import { parseMemory } from '../gateway/settings.js';
 import { Store } from '../index.js';
 import { DURABILITIES, MEMORIES, StoreError, type StoreOptions } from '../options.js';
+import { VERSION } from '../version.js';
 import { integer, PASSWORD_VARIABLE, passwordOf, read } from './arguments.js';
 import { createImport } from './import.js';
 
@@ -29,6 +29,7 @@ interface Flags {
   readonly maxmemory?: number;
   readonly maxmemoryPolicy?: Policy;
   readonly maxclients: number;
+  readonly metrics?: number;
 }
 
 const EPILOGUE = `
@@ -53,7 +54,7 @@ Examples:
     $ tram-store import --help
 
 Exit codes:
-  0  the store was ended by SIGTERM or SIGINT
+  0  the store was ended by SIGTERM, SIGINT or SHUTDOWN
   1  it could not start, or has failed
   2  wrong usage
 `;
@@ -63,7 +64,7 @@ export function createProgram(): Command {
     .description(
       'A sharded, replicated store behind the Redis protocol: every command and transaction works on any keys, atomically.',
     )
-    .version(version())
+    .version(VERSION)
     .option('--port <port>', 'TCP port; 0: none', integer(0, 65_535), 6379)
     .option('--bind <address...>', 'addresses to listen at', ['127.0.0.1'])
     .option('--unixsocket <path>', 'also listen at a Unix socket')
@@ -95,6 +96,11 @@ export function createProgram(): Command {
       ).choices(POLICIES),
     )
     .option('--maxclients <number>', 'connections at a time', integer(1, 2 ** 31 - 1), 10_000)
+    .option(
+      '--metrics <port>',
+      'serve /metrics for Prometheus, /healthz and /readyz at this port of the same addresses',
+      integer(1, 65_535),
+    )
     .addHelpText('after', EPILOGUE)
     .showHelpAfterError('(run with --help for usage)')
     .exitOverride()
@@ -110,23 +116,29 @@ async function run(flags: Flags): Promise<void> {
     ...(store.port === undefined ? [] : flags.bind.map((host) => `${host}:${store.port}`)),
     ...(flags.unixsocket === undefined ? [] : [flags.unixsocket]),
   ];
+  if (flags.metrics !== undefined) {
+    process.stderr.write(`tram-store: /metrics, /healthz and /readyz at port ${flags.metrics}\n`);
+  }
   process.stderr.write(`tram-store: ready for clients at ${places.join(', ')}\n`);
-  await untilEnded();
+  await Promise.race([untilSignal(), store.shutDown]);
   await store.close();
 }
 
 /** @returns at the first signal. A second one ends the process at once. */
-function untilEnded(): Promise<void> {
+function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve());
   });
 }
 
 function optionsOf(flags: Flags): StoreOptions {
-  const { port, bind, unixsocket, name, attach, config, journal } = flags;
+  const { port, bind, unixsocket, name, attach, config, journal, metrics } = flags;
   const { maxmemory, maxmemoryPolicy } = flags;
   if (port === 0 && unixsocket === undefined) {
     throw new StoreError('there is nothing to listen at', 'Use --port or --unixsocket.');
+  }
+  if (metrics !== undefined && metrics === port) {
+    throw new StoreError('clients and metrics can not share a port', 'Use another --metrics.');
   }
   if (attach !== undefined && (name ?? config) !== undefined) {
     const hint = 'Use one of --name, --attach and --config.';
@@ -156,6 +168,7 @@ function optionsOf(flags: Flags): StoreOptions {
     ...(maxmemory !== undefined && { maxmemory }),
     ...(maxmemoryPolicy !== undefined && { maxmemoryPolicy }),
     ...(config !== undefined && { config }),
+    ...(metrics !== undefined && { metrics }),
     ...(password !== undefined && { password }),
     ...(tls !== undefined && { tls }),
   };
@@ -178,9 +191,4 @@ function memory(text: string): number {
   const bytes = parseMemory(text);
   if (bytes !== undefined) return bytes;
   throw new InvalidArgumentError('It has to be a number of bytes such as 500mb or 2gb.');
-}
-
-function version(): string {
-  const file = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }

@@ -3,7 +3,7 @@
 import type { ChannelKind } from '../engine/channels.js';
 import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
 import { type Protocol, ReplyWriter } from '../resp/writer.js';
-import type { Run } from './spec.js';
+import type { Execution, Run } from './spec.js';
 
 /** A command as a part of a transaction. */
 export interface Queued {
@@ -54,6 +54,35 @@ export function readExecArgs(args: readonly Bytes[]): {
   return { watched, commands };
 }
 
+/** What a shard tells of itself. */
+export interface ShardReport {
+  readonly keys: number;
+  /** How many of them expire some time. */
+  readonly expiring: number;
+  readonly bytes: number;
+  /** How many keys were removed because their time had come. */
+  readonly expired: number;
+  /** Keys that commands have looked up to read them, and found or not. */
+  readonly hits: number;
+  readonly misses: number;
+  /** How many keys were evicted. */
+  readonly evicted: number;
+}
+
+export const SHARD_REPORT = '.info';
+
+/** @param reply  names and numbers in turn */
+export function readShardReport(reply: Reply): ShardReport {
+  const words = reply as readonly (string | number)[];
+  const figures = words.flatMap((name, i) => (i % 2 === 0 ? [[name, words[i + 1]]] : []));
+  return Object.fromEntries(figures) as ShardReport;
+}
+
+function shardReport({ keyspace, eviction }: Execution): ShardReport {
+  const { entries, expiring, memory, counts } = keyspace;
+  return { keys: entries.size, expiring, bytes: memory, ...counts, evicted: eviction.evicted };
+}
+
 /** The pairs of `.await`. */
 function readPairs(args: readonly Bytes[]): Watched[] {
   const pairs: Watched[] = [];
@@ -80,13 +109,8 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
     });
   },
 
-  /** For INFO: how many keys there are, how many of them expire some time, how many bytes they take, and how many were evicted. */
-  '.info': (_args, { keyspace, eviction }) => [
-    keyspace.entries.size,
-    keyspace.expiring,
-    keyspace.memory,
-    eviction.evicted,
-  ],
+  /** For INFO and metrics. */
+  [SHARD_REPORT]: (_args, execution) => Object.entries(shardReport(execution)).flat(),
 
   /** For CONFIG GET: the settings of memory, as names and values. */
   '.settings': (_args, { eviction }) => Object.entries(eviction.settings).flat(),

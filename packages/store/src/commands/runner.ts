@@ -103,12 +103,15 @@ export class CommandRunner implements Execution {
     const run = command?.run ?? INTERNAL[name];
     if (run === undefined) return new ErrorReply(`ERR unknown command '${name}'`);
     this.keyspace.usage.begin();
+    this.keyspace.countsLookups = command?.flags.includes('readonly') === true;
     try {
       return run(args, this);
     } catch (error) {
       if (error instanceof ErrorReply) return error;
       // A mistake of ours. It is the same at all replicas, so they stay alike.
       return new ErrorReply(`ERR internal error in '${name}': ${String(error)}`);
+    } finally {
+      this.keyspace.countsLookups = false;
     }
   }
 

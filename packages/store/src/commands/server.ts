@@ -5,6 +5,7 @@ import type { CommandSpec, Flag } from './spec.js';
 const ADMIN: readonly Flag[] = ['admin', 'noscript', 'loading', 'stale'];
 const OPEN: readonly Flag[] = ['loading', 'stale'];
 const NOT_RECORDED = 'nothing is recorded';
+const OF_THIS_GATEWAY = 'those of this gateway';
 
 function server(
   name: string,
@@ -41,7 +42,7 @@ export const SERVER: readonly CommandSpec[] = [
     'those of this gateway; those of memory are of all shards',
   ),
   server('config|help', 2, OPEN, '5.0.0', 'Lists the subcommands.'),
-  server('config|resetstat', 2, ADMIN, '2.0.0', 'Resets the statistics.', 'those of this gateway'),
+  server('config|resetstat', 2, ADMIN, '2.0.0', 'Resets the statistics.', OF_THIS_GATEWAY),
   server('config|rewrite', 2, ADMIN, '2.8.0', 'Writes the configuration file.', 'always refused'),
   server(
     'config|set',
@@ -61,7 +62,14 @@ export const SERVER: readonly CommandSpec[] = [
   ),
   server('latency|doctor', 2, ADMIN, '2.8.13', 'Returns a report on latency.', NOT_RECORDED),
   server('latency|help', 2, OPEN, '2.8.13', 'Lists the subcommands.'),
-  server('latency|histogram', -2, ADMIN, '7.0.0', 'Returns latencies of commands.', NOT_RECORDED),
+  server(
+    'latency|histogram',
+    -2,
+    ADMIN,
+    '7.0.0',
+    'Returns latencies of commands.',
+    `${OF_THIS_GATEWAY}, with what shards take`,
+  ),
   server('latency|history', 3, ADMIN, '2.8.13', 'Returns latencies of an event.', NOT_RECORDED),
   server('latency|latest', 2, ADMIN, '2.8.13', 'Returns the latest latencies.', NOT_RECORDED),
   server('latency|reset', -2, ADMIN, '2.8.13', 'Resets what was recorded.', NOT_RECORDED),
@@ -77,10 +85,25 @@ export const SERVER: readonly CommandSpec[] = [
     'Describes the use of memory.',
     'of the gateway; fewer fields',
   ),
-  server('slowlog|get', -2, ADMIN, '2.2.12', 'Returns slow commands.', NOT_RECORDED),
+  server(
+    'shutdown',
+    -1,
+    [...ADMIN, 'no_multi'],
+    '1.0.0',
+    'Ends the server.',
+    'ends this gateway, and its cluster if it has started one. With journals nothing is lost; without them, SAVE is refused',
+  ),
+  server('slowlog|get', -2, ADMIN, '2.2.12', 'Returns slow commands.', OF_THIS_GATEWAY),
   server('slowlog|help', 2, OPEN, '6.2.0', 'Lists the subcommands.'),
-  server('slowlog|len', 2, ADMIN, '2.2.12', 'Returns the number of slow commands.', NOT_RECORDED),
-  server('slowlog|reset', 2, ADMIN, '2.2.12', 'Forgets slow commands.', NOT_RECORDED),
+  server(
+    'slowlog|len',
+    2,
+    ADMIN,
+    '2.2.12',
+    'Returns the number of slow commands.',
+    OF_THIS_GATEWAY,
+  ),
+  server('slowlog|reset', 2, ADMIN, '2.2.12', 'Forgets slow commands.', OF_THIS_GATEWAY),
   server(
     'time',
     1,

@@ -2,7 +2,9 @@
 
 import type { Bytes } from '../resp/reply.js';
 
-export type ChannelKind = 'channel' | 'pattern' | 'shard';
+export const CHANNEL_KINDS = ['channel', 'pattern', 'shard'] as const;
+
+export type ChannelKind = (typeof CHANNEL_KINDS)[number];
 
 /** By kind and name: how many clients each gateway has that have subscribed. */
 export type ChannelState = Map<string, Map<Bytes, number>>;

@@ -25,12 +25,24 @@ export interface KeyspaceObserver {
 
 const WRONG_TYPE = 'WRONGTYPE Operation against a key holding the wrong kind of value';
 
+/** What has happened so far. */
+export interface KeyspaceCounts {
+  /** Keys that were removed because their time had come. */
+  expired: number;
+  /** Lookups that count, by whether the key was there. */
+  hits: number;
+  misses: number;
+}
+
 /** How many versions are kept of keys that are not there: keys with the same hash share one. A power of two. */
 const ABSENT_VERSIONS = 1 << 16;
 
 export class Keyspace {
   /** The time of the command that is run. */
   nowMs = 0;
+  /** Lookups count: those of commands that only read. */
+  countsLookups = false;
+  readonly counts: KeyspaceCounts = { expired: 0, hits: 0, misses: 0 };
   readonly entries = new IndexedMap<Entry>();
   /** By the positions of the entries. */
   readonly usage = new Usage();
@@ -57,22 +69,30 @@ export class Keyspace {
   /** The key counts as used. @returns undefined if it is not there, or has expired */
   find(key: Bytes): Entry | undefined {
     const position = this.entries.positionOf(key);
-    if (position === undefined) return undefined;
-    const entry = this.entries.valueAt(position);
-    if (entry.expiresAtMs > this.nowMs) {
-      this.usage.used(position);
-      return entry;
-    }
-    this.delete(key);
-    return undefined;
+    const found = position === undefined ? undefined : this.entries.valueAt(position);
+    const entry = this.#alive(key, found);
+    if (entry !== undefined) this.usage.used(position!);
+    return entry;
   }
 
   /** As `find`, for commands that do not count as a use of the key. */
   peek(key: Bytes): Entry | undefined {
-    const entry = this.entries.get(key);
-    if (entry === undefined || entry.expiresAtMs > this.nowMs) return entry;
-    this.delete(key);
-    return undefined;
+    return this.#alive(key, this.entries.get(key));
+  }
+
+  /** The entry of a key that was looked up. */
+  #alive(key: Bytes, entry: Entry | undefined): Entry | undefined {
+    const hasExpired = entry !== undefined && this.hasExpired(entry);
+    if (hasExpired) {
+      this.delete(key);
+      this.counts.expired++;
+    }
+    const alive = hasExpired ? undefined : entry;
+    if (this.countsLookups) {
+      if (alive === undefined) this.counts.misses++;
+      else this.counts.hits++;
+    }
+    return alive;
   }
 
   /** Of a key that is there. */
@@ -237,6 +257,7 @@ export class Keyspace {
       } else if (this.delete(key)) removed++;
     }
     for (const key of skipped) queue.put(key, this.entries.get(key)!);
+    this.counts.expired += removed;
     return removed;
   }
 

@@ -5,6 +5,7 @@ import type { ChannelKind } from '../engine/channels.js';
 import type { Bytes, NullArray } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
 import type { ShardCall, Shards } from './shards.js';
+import type { Pressure, Traffic } from './traffic.js';
 
 /** Transactions in which the state of one shard decides what another one does. */
 export interface Transactions {
@@ -71,4 +72,6 @@ export interface Backend {
   readonly transactions: Transactions;
   readonly waits: Waits;
   readonly channels: Channels;
+  readonly traffic: Traffic;
+  readonly pressure: Pressure;
 }

@@ -10,7 +10,7 @@ import { CONNECTION_HANDLERS, CONNECTION_SESSION_HANDLERS } from './handlers/con
 import { HELP_HANDLERS } from './handlers/help.js';
 import { INFO_HANDLERS } from './handlers/info.js';
 import { CHANNEL_HANDLERS } from './handlers/pubsub.js';
-import { CONFIG_HANDLERS, SERVER_HANDLERS } from './handlers/server.js';
+import { CONFIG_HANDLERS, SERVER_HANDLERS, SERVER_SESSION_HANDLERS } from './handlers/server.js';
 import { STANDALONE_HANDLERS } from './handlers/standalone.js';
 
 /** Replies at once. What it does concerns no other request. */
@@ -43,6 +43,7 @@ const CHANGING: Readonly<Record<string, Changing>> = {
   ...CONFIG_HANDLERS,
   ...CONNECTION_SESSION_HANDLERS,
   ...INFO_HANDLERS,
+  ...SERVER_SESSION_HANDLERS,
 };
 
 const CARRIERS = new Map(COMMANDS.map((command) => [command, newCarrier(command)]));

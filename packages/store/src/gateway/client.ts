@@ -1,6 +1,5 @@
 /** A client of the gateway, as commands see it. */
 
-import type { Push } from '../resp/reply.js';
 import type { Conversation } from './conversation.js';
 import type { Gateway } from './gateway.js';
 import type { Session } from './session.js';
@@ -20,11 +19,8 @@ export interface Client extends Subscriber {
   /** What was written, and the client has not read. */
   readonly outputBytes: number;
   readonly isClosed: boolean;
-  push(message: Push): void;
   /** Ends the connection once the reply to the present request was sent. */
   endAfterReply(): void;
   /** Called once a second: ends the connection if the client is silent or slow for too long. */
   check(nowMs: number): void;
-  /** Ends the connection at once. */
-  kill(): void;
 }

@@ -13,6 +13,9 @@ import type { Writers } from './writers.js';
 
 /** Above this, no more requests of a client are carried out until it has read replies. */
 const UNREAD_BYTES_MAX = 1024 * 1024;
+/** As long as a client has not authenticated itself: what it may leave unread, and how long it may take. */
+const STRANGER_UNREAD_BYTES_MAX = 16 * 1024;
+const STRANGER_MS = 60_000;
 /** How long a client may take to read the last replies. */
 const LAST_WORDS_MS = 10_000;
 
@@ -40,6 +43,8 @@ export class Connection implements Client, Line, Flushed {
   #isPaused = false;
   /** The conversation was told that the client does not read, and waits. */
   #isHeldBack = false;
+  /** Since when the client has not authenticated itself. */
+  #strangerSinceMs = 0;
   /** Since when the client has read too little. */
   #slowSinceMs = 0;
 
@@ -119,7 +124,8 @@ export class Connection implements Client, Line, Flushed {
   }
 
   isFull(): boolean {
-    const isFull = this.outputBytes > UNREAD_BYTES_MAX;
+    const max = this.session.isAuthenticated ? UNREAD_BYTES_MAX : STRANGER_UNREAD_BYTES_MAX;
+    const isFull = this.outputBytes > max;
     if (isFull) this.#isHeldBack = true;
     return isFull;
   }
@@ -165,8 +171,15 @@ export class Connection implements Client, Line, Flushed {
     const { timeoutMs } = this.gateway.settings;
     const isWaiting = this.conversation.isBlocked || this.session.subscriptions > 0;
     if (timeoutMs > 0 && !isWaiting && nowMs - this.lastActiveMs > timeoutMs) this.kill();
+    this.#checkStranger(nowMs);
     if (this.#isEnding && nowMs - this.#endingSinceMs > LAST_WORDS_MS) this.kill();
     this.#checkOutput(nowMs);
+  }
+
+  #checkStranger(nowMs: number): void {
+    if (this.session.isAuthenticated) this.#strangerSinceMs = 0;
+    else if (this.#strangerSinceMs === 0) this.#strangerSinceMs = nowMs;
+    else if (nowMs - this.#strangerSinceMs > STRANGER_MS) this.kill();
   }
 
   #receive(chunk: Buffer): void {

@@ -8,7 +8,7 @@
  */
 
 import type { Watched } from '../commands/internal.js';
-import { lookUp } from '../commands/lookup.js';
+import { findCommand, lookUp } from '../commands/lookup.js';
 import { copyOf, ProtocolError, RequestParser } from '../resp/parser.js';
 import { type Bytes, ErrorReply, NullArray, OK, QUEUED, type Reply } from '../resp/reply.js';
 import { isQueued, refusalOf } from './admission.js';
@@ -23,7 +23,16 @@ import { PieceSize } from './piece-size.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
 import { needCare } from './shortage.js';
-import { FORWARD, Known, RepliesInOrder, Several, Silent, type Step } from './steps.js';
+import type { Request } from './statistics.js';
+import {
+  FORWARD,
+  Known,
+  type NoteReply,
+  RepliesInOrder,
+  Several,
+  Silent,
+  type Step,
+} from './steps.js';
 import { readVersions } from './versions.js';
 
 /** A piece with as many bytes or requests is sent; what follows waits for its replies. */
@@ -37,16 +46,22 @@ const HELD_BYTES_MAX = 1024 * 1024;
 const TRANSACTION_BYTES_MAX = 512 * 1024 * 1024;
 
 const NO_REPLIES = new RepliesInOrder([]);
+
 export class Conversation {
   readonly session: Session;
   readonly #parser: RequestParser;
   #steps: Step[] = [];
+  /** Of each step; undefined if its command was not carried out. */
+  #requests: (Request | undefined)[] = [];
+  /** The one that is being carried out. */
+  #request: Request | undefined;
+  #pieceBeganMs = 0;
   #calls: ShardCall[] = [];
   #pieceBytes = 0;
   readonly #pieceSize = new PieceSize();
   /** The next request has to wait for the replies of the piece. */
   #isPieceClosed = false;
-  #waitingRequest: { readonly carrier: Carrier; readonly args: readonly Bytes[] } | undefined;
+  #waitingRequest: Request | undefined;
   /** Waits for replies. */
   #isBusy = false;
   #isLooping = false;
@@ -122,6 +137,7 @@ export class Conversation {
     this.#isLooping = true;
     try {
       for (let pieces = 0; ; pieces++) {
+        this.#pieceBeganMs = performance.now();
         while (this.#mayTake() && this.#take());
         if (this.#isBusy || this.#steps.length === 0) break;
         this.#send();
@@ -148,9 +164,11 @@ export class Conversation {
     const waiting = this.#waitingRequest;
     if (waiting !== undefined) {
       this.#waitingRequest = undefined;
-      this.#carryOut(waiting.carrier, waiting.args);
+      this.#request = waiting;
+      this.#carryOut(carrierOf(waiting.command), waiting.args);
       return true;
     }
+    this.#request = undefined;
     const parser = this.#parser;
     parser.authenticated = this.session.isAuthenticated;
     try {
@@ -165,6 +183,7 @@ export class Conversation {
     try {
       const { command, args } = lookUp(parser.name, parser.args);
       this.lastCommand = command.name;
+      this.#request = { command, args, beganMs: this.#pieceBeganMs };
       const refusal = refusalOf(command, this.session);
       if (refusal === undefined) this.#carryOut(carrierOf(command), args);
       else this.#reject(refusal);
@@ -182,27 +201,27 @@ export class Conversation {
       return;
     }
     if (this.gateway.pause.holdsBack(command, session.transaction)) {
-      if (this.#startsAlone(carrier, args)) {
-        this.#waitFor(this.gateway.pause.over(), carrier, args);
+      if (this.#startsAlone()) {
+        this.#waitFor(this.gateway.pause.over());
       }
       return;
     }
     try {
       if (carrier.kind === 'shards') this.#addCalls(carrier, args);
       else if (carrier.kind === 'immediate') this.#reply(carrier.handle(args, this.line.client));
-      else if (carrier.kind === 'exec') this.#exec(carrier);
-      else if (this.#startsAlone(carrier, args)) this.#carryOutAlone(carrier, args);
+      else if (carrier.kind === 'exec') this.#exec();
+      else if (this.#startsAlone()) this.#carryOutAlone(carrier, args);
     } catch (error) {
       this.#reply(errorReplyOf(error));
     }
   }
 
   /** The request is carried out after something else. */
-  #waitFor(event: Promise<void>, carrier: Carrier, args: readonly Bytes[]): void {
+  #waitFor(event: Promise<void>): void {
     this.#isBusy = true;
     event.then(
       () => {
-        this.#waitingRequest = { carrier, args };
+        this.#waitingRequest = this.#request;
         this.#goOn();
       },
       (error) => this.#goOn(unknownOutcome(error)),
@@ -210,9 +229,9 @@ export class Conversation {
   }
 
   /** @returns false if the request waits until the replies of the piece are there */
-  #startsAlone(carrier: Carrier, args: readonly Bytes[]): boolean {
+  #startsAlone(): boolean {
     if (this.#steps.length === 0) return true;
-    this.#waitingRequest = { carrier, args };
+    this.#waitingRequest = this.#request;
     this.#isPieceClosed = true;
     return false;
   }
@@ -221,20 +240,19 @@ export class Conversation {
     const { command } = carrier;
     const { router, scripts, shards } = this.gateway;
     if (command.reaches && shards.count > 1) {
-      if (this.#startsAlone(carrier, args)) this.#runScript(carrier, args);
+      if (this.#startsAlone()) this.#runScript(carrier, args);
       return;
     }
     if (command.name === 'script|flush') scripts.forget();
     const before = this.#calls.length;
     const step = router.route(command, args, this.session.resp, this.#calls);
     if (step === undefined) {
-      if (this.#startsAlone(carrier, args)) this.#coordinate({ command, args });
+      if (this.#startsAlone()) this.#coordinate({ command, args });
       return;
     }
     if (this.#calls.length - before > 1 && needCare(shards, this.#calls.slice(before))) {
       const calls = this.#calls.splice(before);
-      if (this.#startsAlone(carrier, args))
-        this.#runIf([], calls, async () => step, unknownOutcome);
+      if (this.#startsAlone()) this.#runIf([], calls, async () => step, unknownOutcome);
       return;
     }
     this.#add(step);
@@ -257,6 +275,7 @@ export class Conversation {
     const reply = carrier.handle(args, this.line.client);
     if (!(reply instanceof Promise)) {
       if (reply !== undefined) this.#reply(reply);
+      else this.#noteNoReply();
       return;
     }
     this.#isBusy = true;
@@ -264,6 +283,7 @@ export class Conversation {
       (later) => {
         // What it had to say was pushed.
         if (later === undefined && this.session.silence === 'next') this.session.silence = 'none';
+        if (later === undefined) this.#noteNoReply();
         this.#goOn(later);
       },
       (error) => this.#goOn(errorReplyOf(error)),
@@ -275,6 +295,7 @@ export class Conversation {
   #add(step: Step): void {
     const { session } = this;
     this.#steps.push(session.silence === 'none' ? step : new Silent(step));
+    this.#requests.push(this.#request);
     if (session.silence === 'next') session.silence = 'none';
     if (this.#steps.length >= PIECE_REQUESTS_MAX) this.#isPieceClosed = true;
   }
@@ -286,6 +307,9 @@ export class Conversation {
   /** As in Redis, EXEC refuses if a command was refused; and if EXEC itself is refused, the transaction ends. */
   #reject(message: string): void {
     const { session } = this;
+    const command = this.#request?.command ?? findCommand(this.#parser.name);
+    this.#request = undefined;
+    if (command !== undefined) this.gateway.stats.of(command).rejected++;
     if (this.#parser.name.toLowerCase() !== 'exec') {
       if (session.transaction !== undefined) session.transaction.isRefused = true;
       this.#reply(new ErrorReply(message));
@@ -299,12 +323,14 @@ export class Conversation {
 
   #send(): void {
     const steps = this.#steps;
+    const requests = this.#requests;
     const calls = this.#calls;
     this.#steps = [];
+    this.#requests = [];
     this.#pieceBytes = 0;
     this.#isPieceClosed = false;
     if (calls.length === 0) {
-      this.#write(steps, NO_REPLIES);
+      this.#write(steps, requests, NO_REPLIES);
       return;
     }
     this.#calls = [];
@@ -313,13 +339,14 @@ export class Conversation {
       calls,
       (replies) => {
         this.#pieceSize.learn(replies);
-        this.#write(steps, new RepliesInOrder(replies));
+        this.#write(steps, requests, new RepliesInOrder(replies));
         this.#goOn();
       },
       (error) => {
         const reply = new Known(unknownOutcome(error));
         this.#write(
           steps.map(() => reply),
+          requests,
           NO_REPLIES,
         );
         this.#goOn();
@@ -327,11 +354,26 @@ export class Conversation {
     );
   }
 
-  #write(steps: readonly Step[], replies: RepliesInOrder): void {
+  #write(
+    steps: readonly Step[],
+    requests: readonly (Request | undefined)[],
+    replies: RepliesInOrder,
+  ): void {
     const output = this.line.output();
     const { resp } = this.session;
-    for (let i = 0; i < steps.length; i++) steps[i].write(replies, output, resp);
+    const { stats } = this.gateway;
+    const nowMs = performance.now();
+    for (let i = 0; i < steps.length; i++) {
+      const at = output.length;
+      steps[i].write(replies, output, resp);
+      stats.noteReply(requests[i], output.errorAt(at), nowMs, this.line.client);
+    }
     this.line.flushSoon();
+  }
+
+  /** The request has no reply of its own. */
+  #noteNoReply(): void {
+    this.gateway.stats.noteReply(this.#request, undefined, performance.now(), this.line.client);
   }
 
   /** What was waited for is there. */
@@ -344,7 +386,7 @@ export class Conversation {
   /** The replies to a request that was carried out alone are there. */
   #finish(step: Step, replies: RepliesInOrder): void {
     this.#add(step);
-    this.#write(this.#steps.splice(0), replies);
+    this.#write(this.#steps.splice(0), this.#requests.splice(0), replies);
     this.#goOn();
   }
 
@@ -355,7 +397,7 @@ export class Conversation {
     const queued = { command: carrier.command, args };
     const loaded = scripts.load(queued);
     if (loaded !== undefined) {
-      this.#waitFor(loaded, carrier, args);
+      this.#waitFor(loaded);
       return;
     }
     this.#isBusy = true;
@@ -400,6 +442,8 @@ export class Conversation {
 
   #queue(queued: QueuedCommand): void {
     const transaction = this.session.transaction!;
+    // It is carried out by EXEC.
+    this.#request = undefined;
     transaction.add(queued);
     if (transaction.bytes > TRANSACTION_BYTES_MAX) this.#reject('ERR the transaction is too large');
     else this.#reply(QUEUED);
@@ -426,7 +470,7 @@ export class Conversation {
     );
   }
 
-  #exec(carrier: Carrier): void {
+  #exec(): void {
     const { session } = this;
     const { transaction } = session;
     if (transaction === undefined) throw new ErrorReply('ERR EXEC without MULTI');
@@ -439,7 +483,7 @@ export class Conversation {
       needCare(this.gateway.shards, plan?.calls ?? []);
     const isAlone =
       plan !== undefined && (plan.calls === undefined || isConditional || plan.changesSession);
-    if (isAlone && !this.#startsAlone(carrier, [])) return;
+    if (isAlone && !this.#startsAlone()) return;
 
     const { watched } = session;
     session.transaction = undefined;
@@ -448,14 +492,18 @@ export class Conversation {
       throw new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
     }
     const { commands } = transaction;
+    const { client } = this.line;
+    const { beganMs } = this.#request!;
+    const noteReply: NoteReply = (i, error) =>
+      this.gateway.stats.noteReply({ ...commands[i], beganMs }, error, performance.now(), client);
     if (plan.calls === undefined) {
-      this.#execCoordinated(commands, watched);
+      this.#execCoordinated(commands, watched, noteReply);
       return;
     }
-    const { client } = this.line;
     const stepOf = (own: readonly (Reply | undefined)[], joined?: JoinedCalls): Step =>
       new Several(
         plan.steps.map((step, i) => step ?? new Known(own[i]!)),
+        noteReply,
         joined,
       );
     if (isConditional) {
@@ -471,14 +519,19 @@ export class Conversation {
   }
 
   /** The state of one shard decides what another one does. */
-  #execCoordinated(commands: readonly QueuedCommand[], watched: readonly Watched[]): void {
+  #execCoordinated(
+    commands: readonly QueuedCommand[],
+    watched: readonly Watched[],
+    noteReply: NoteReply,
+  ): void {
     const queued = commands
-      .filter(({ command }) => isOfShards(carrierOf(command).kind))
+      .filter(isOfShards)
       .map(({ command, args }) => ({ name: command.name, args }));
     const replies = this.gateway.transactions.transact(queued, watched, this.session.resp);
     const stepOf = async (): Promise<Step> => {
       const own = await ownReplies(commands, this.line.client);
-      return new Several(own.map((reply) => (reply === undefined ? FORWARD : new Known(reply))));
+      const steps = own.map((reply) => (reply === undefined ? FORWARD : new Known(reply)));
+      return new Several(steps, noteReply);
     };
     this.#finishLater(replies, stepOf, execFailure);
   }

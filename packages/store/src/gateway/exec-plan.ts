@@ -2,7 +2,7 @@
 
 import { ErrorReply, type Reply } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
-import { type Carrier, carrierOf } from './carriers.js';
+import { carrierOf } from './carriers.js';
 import type { Client } from './client.js';
 import { errorReplyOf } from './errors.js';
 import type { Router } from './router.js';
@@ -32,10 +32,9 @@ export function planExec(
   let asksShards = false;
   let isCoordinated = false;
   for (const queued of commands) {
-    const { kind } = carrierOf(queued.command);
-    if (kind === 'session') changesSession = true;
+    if (carrierOf(queued.command).kind === 'session') changesSession = true;
     if (isAboutShards(queued)) asksShards = true;
-    if (!isOfShards(kind)) steps.push(undefined);
+    if (!isOfShards(queued)) steps.push(undefined);
     else {
       const step = route(router, resp, queued, calls);
       if (step === undefined) isCoordinated = true;
@@ -73,14 +72,14 @@ export async function ownReplies(
 ): Promise<readonly (Reply | undefined)[]> {
   const replies: (Reply | undefined)[] = [];
   for (const queued of commands) {
-    const isOwn = !isOfShards(carrierOf(queued.command).kind);
-    replies.push(isOwn ? await ownReply(queued, client) : undefined);
+    replies.push(isOfShards(queued) ? undefined : await ownReply(queued, client));
   }
   return replies;
 }
 
 /** In a transaction, commands that may wait do not: they are as any others. */
-export function isOfShards(kind: Carrier['kind']): boolean {
+export function isOfShards({ command }: QueuedCommand): boolean {
+  const { kind } = carrierOf(command);
   return kind === 'shards' || kind === 'blocking';
 }
 

@@ -1,22 +1,20 @@
 /** What all connections of a gateway share. */
 
 import { randomBytes } from 'node:crypto';
+import type { ChannelKind } from '../engine/channels.js';
 import type { Bytes } from '../resp/reply.js';
 import type { Backend, Transactions, Waits } from './backend.js';
 import type { Client } from './client.js';
+import type { ClusterFacts } from './cluster-facts.js';
 import { Pause } from './pause.js';
 import { PubSub } from './pubsub.js';
 import { Router } from './router.js';
 import { ScriptLoader } from './scripts.js';
 import type { Settings } from './settings.js';
+import { ShardReports } from './shard-reports.js';
 import type { Shards } from './shards.js';
-
-/** What INFO and WAIT tell of the cluster. */
-export interface ClusterFacts {
-  /** Of each shard. */
-  readonly replicas: number;
-  readonly isDurable: boolean;
-}
+import { SlowLog } from './slow-log.js';
+import { Statistics } from './statistics.js';
 
 export class Gateway {
   readonly shards: Shards;
@@ -25,29 +23,45 @@ export class Gateway {
   readonly router: Router;
   readonly pubsub: PubSub;
   readonly scripts: ScriptLoader;
+  readonly reports: ShardReports;
   readonly pause = new Pause();
   readonly clients = new Map<number, Client>();
-  readonly stats = newStats();
+  readonly slowLog: SlowLog;
+  stats: Statistics;
   readonly startedMs = Date.now();
   /** Names this run of the gateway. */
   readonly runId = randomBytes(20).toString('hex');
+  /** Resolves once a client has asked for the end of this server. */
+  readonly shutDown: Promise<void>;
+  #askToEnd!: () => void;
   #lastId = 0;
 
   constructor(
-    backend: Backend,
+    readonly backend: Backend,
     readonly settings: Settings,
     readonly facts: ClusterFacts,
   ) {
+    this.shutDown = new Promise((resolve) => {
+      this.#askToEnd = resolve;
+    });
+    this.slowLog = new SlowLog(settings);
+    this.stats = new Statistics(this.slowLog);
     this.shards = backend.shards;
     this.transactions = backend.transactions;
     this.waits = backend.waits;
     this.router = new Router(backend.shards.count);
     this.scripts = new ScriptLoader(backend, this.router);
     this.pubsub = new PubSub(backend.channels);
+    this.reports = new ShardReports(backend.shards);
   }
 
   nextId(): number {
     return ++this.#lastId;
+  }
+
+  /** A client asks for the end of this server. */
+  askToEnd(): void {
+    this.#askToEnd();
   }
 
   /** A message that shards have sent to this gateway. */
@@ -55,11 +69,17 @@ export class Gateway {
     this.pubsub.subscriptions.publish(channel, message, isSharded);
   }
 
-  resetStats(): void {
-    Object.assign(this.stats, newStats());
+  /** The shard had forgotten this gateway. Messages to its subscribers may be lost, so they are disconnected, as Redis does it. */
+  forgotten(shard: number): void {
+    const { subscriptions } = this.pubsub;
+    const isAffected = (kind: ChannelKind, name: Bytes): boolean =>
+      kind === 'pattern' || this.router.shardOf(name) === shard;
+    this.stats.forgotten++;
+    for (const subscriber of subscriptions.subscribersOf(isAffected)) subscriber.kill();
+    subscriptions.announceAll();
   }
-}
 
-function newStats() {
-  return { connections: 0, rejected: 0, commands: 0, inputBytes: 0, outputBytes: 0 };
+  resetStats(): void {
+    this.stats = new Statistics(this.slowLog);
+  }
 }

@@ -1,6 +1,6 @@
 /** Subscribing and unsubscribing clients of this gateway. */
 
-import type { ChannelKind } from '../engine/channels.js';
+import { CHANNEL_KINDS, type ChannelKind } from '../engine/channels.js';
 import { copyOf } from '../resp/parser.js';
 import { type Bytes, Push } from '../resp/reply.js';
 import type { Channels } from './backend.js';
@@ -9,7 +9,6 @@ import type { Session } from './session.js';
 import { Subscriptions } from './subscriptions.js';
 
 const PREFIX: Readonly<Record<ChannelKind, string>> = { channel: '', pattern: 'p', shard: 's' };
-const KINDS: readonly ChannelKind[] = ['channel', 'pattern', 'shard'];
 
 export class PubSub {
   readonly subscriptions: Subscriptions;
@@ -61,7 +60,7 @@ export class PubSub {
 
   /** Without telling the client. */
   leaveAll(client: Client): void {
-    for (const kind of KINDS) {
+    for (const kind of CHANNEL_KINDS) {
       const subscribed = client.session.subscribed[kind];
       for (const name of subscribed) void this.#leave(kind, name, client);
       subscribed.clear();

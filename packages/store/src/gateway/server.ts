@@ -33,15 +33,22 @@ export interface ListenOptions {
 
 const CHECK_MS = 1000;
 const BACKLOG = 511;
+/** How long a TLS handshake may take. */
+const HANDSHAKE_MS = 10_000;
 
 export class GatewayServer {
   readonly #servers: Server[] = [];
+  /** Connections that are at their TLS handshake, by their other end. */
+  readonly #handshakes = new Map<string, Socket>();
   readonly #desk: Desk;
   readonly #timer: NodeJS.Timeout;
   #port = 0;
   #isClosing = false;
 
-  constructor(private readonly gateway: Gateway) {
+  constructor(
+    private readonly gateway: Gateway,
+    private readonly handshakeMs = HANDSHAKE_MS,
+  ) {
     this.#desk = { gateway, writers: new Writers(), flushes: new Flushes() };
     this.#timer = setInterval(() => this.#check(), CHECK_MS);
     this.#timer.unref();
@@ -76,6 +83,7 @@ export class GatewayServer {
     );
     const { clients, pause } = this.gateway;
     pause.end();
+    for (const socket of this.#handshakes.values()) socket.destroy();
     for (const client of clients.values()) client.endAfterReply();
     const timer = setTimeout(() => {
       for (const client of clients.values()) client.kill();
@@ -85,7 +93,10 @@ export class GatewayServer {
   }
 
   async #listenTcp(host: string, port: number, tls: Tls | undefined): Promise<void> {
-    const accept = (socket: Socket): void => this.#accept(socket, undefined);
+    const accept = (socket: Socket): void => {
+      this.#handshakes.delete(peerOf(socket));
+      this.#accept(socket, undefined);
+    };
     const server =
       tls === undefined
         ? createServer({ allowHalfOpen: true }, accept)
@@ -96,9 +107,11 @@ export class GatewayServer {
               key: tls.key,
               ...(tls.ca !== undefined && { ca: tls.ca, requestCert: true }),
               rejectUnauthorized: tls.ca !== undefined,
+              handshakeTimeout: this.handshakeMs,
             },
             accept,
           );
+    if (tls !== undefined) this.#watchHandshakes(server);
     await this.#started(server, () => server.listen({ host, port, backlog: BACKLOG }));
     this.#port = (server.address() as AddressInfo).port;
   }
@@ -135,10 +148,34 @@ export class GatewayServer {
     }
   }
 
+  /** A connection is a client once its handshake is over. As many may be at it as there may be clients. */
+  #watchHandshakes(server: Server): void {
+    const { gateway } = this;
+    server.on('connection', (socket: Socket) => {
+      if (this.#handshakes.size >= gateway.settings.maxClients) {
+        gateway.stats.rejected++;
+        socket.destroy();
+        return;
+      }
+      const peer = peerOf(socket);
+      this.#handshakes.set(peer, socket);
+      socket.on('close', () => this.#handshakes.delete(peer));
+    });
+    server.on('tlsClientError', (_error: Error, socket: Socket) => {
+      gateway.stats.failedHandshakes++;
+      socket.destroy();
+    });
+  }
+
   #check(): void {
     const nowMs = Date.now();
+    this.gateway.stats.sample(performance.now());
     for (const client of this.gateway.clients.values()) client.check(nowMs);
   }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 /** A server that was killed leaves its socket behind. One that somebody listens at is left alone: `listen` then fails. */

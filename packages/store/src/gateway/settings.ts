@@ -83,6 +83,8 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   maxclients: whole(10_000, 1, 2 ** 32 - 1),
   'proto-max-bulk-len': size(512 * 1024 ** 2),
   requirepass: anything(''),
+  'slowlog-log-slower-than': whole(10_000, -1, INT_MAX),
+  'slowlog-max-len': whole(128, 0, INT_MAX),
   'tcp-keepalive': whole(300, 0, INT_MAX),
   timeout: whole(0, 0, INT_MAX),
   // What the store was started with.
@@ -118,8 +120,6 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   'repl-timeout': whole(60, 1, INT_MAX),
   save: anything(''),
   'set-max-intset-entries': whole(512, 0, INT_MAX),
-  'slowlog-log-slower-than': whole(10_000, -1, INT_MAX),
-  'slowlog-max-len': whole(128, 0, INT_MAX),
   'stop-writes-on-bgsave-error': flag('yes'),
   'tracking-table-max-keys': whole(1_000_000, 0, INT_MAX),
   'zset-max-listpack-entries': whole(128, 0, INT_MAX),
@@ -164,6 +164,9 @@ export class Settings {
   keepAliveMs = 0;
   bulkBytesMax = 0;
   requestBytesMax = 0;
+  /** A command that takes as many microseconds is slow; negative: none is. */
+  slowerThanUs = 0;
+  slowLogMax = 0;
   #outputLimits = new Map<string, OutputLimit>();
 
   /** @param initial  what the store was started with */
@@ -229,6 +232,8 @@ export class Settings {
     this.keepAliveMs = Number(this.get('tcp-keepalive')) * 1000;
     this.bulkBytesMax = Number(this.get('proto-max-bulk-len'));
     this.requestBytesMax = Number(this.get('client-query-buffer-limit'));
+    this.slowerThanUs = Number(this.get('slowlog-log-slower-than'));
+    this.slowLogMax = Number(this.get('slowlog-max-len'));
     this.#outputLimits = readOutputLimits(this.get('client-output-buffer-limit'));
   }
 }

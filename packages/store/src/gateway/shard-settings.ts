@@ -2,21 +2,23 @@
 
 import type { MemorySettings } from '../engine/eviction.js';
 import { readReply } from '../resp/reader.js';
-import type { Bytes } from '../resp/reply.js';
+import type { Bytes, Reply } from '../resp/reply.js';
 import type { ShardCall, Shards } from './shards.js';
 
-const SETTINGS = { name: '.settings' };
+export const SETTINGS = '.settings';
 const CONFIGURE = { name: '.configure' };
 
 /** All shards have the same. */
 export function readShardSettings(shards: Shards): Promise<MemorySettings> {
-  const call: ShardCall = { shard: 0, command: SETTINGS, args: [], resp: 3 };
+  const call: ShardCall = { shard: 0, command: { name: SETTINGS }, args: [], resp: 3 };
   return new Promise((resolve, reject) => {
-    shards.run([call], ([reply]) => resolve(settingsOf(readReply(reply) as Bytes[])), reject);
+    shards.run([call], ([reply]) => resolve(readSettings(readReply(reply))), reject);
   });
 }
 
-function settingsOf(words: readonly Bytes[]): MemorySettings {
+/** @param reply  names and values in turn */
+export function readSettings(reply: Reply): MemorySettings {
+  const words = reply as readonly Bytes[];
   const pairs = words.flatMap((word, i) => (i % 2 === 0 ? [[word, words[i + 1]]] : []));
   return Object.fromEntries(pairs);
 }

@@ -69,11 +69,15 @@ export class Merged implements Step {
   }
 }
 
+/** Told of the reply to each command of a transaction. @param error  its message, if it is one */
+export type NoteReply = (index: number, error: Bytes | undefined) => void;
+
 /** The reply to EXEC: an array of those to its commands. */
 export class Several implements Step {
   /** @param joined  if the calls of the steps were joined */
   constructor(
     private readonly steps: readonly Step[],
+    private readonly noteReply: NoteReply,
     private readonly joined?: JoinedCalls,
   ) {}
 
@@ -84,7 +88,11 @@ export class Several implements Step {
       return;
     }
     writer.writeArrayHeader(this.steps.length);
-    for (const step of this.steps) step.write(own, writer, protocol);
+    for (const [i, step] of this.steps.entries()) {
+      const at = writer.length;
+      step.write(own, writer, protocol);
+      this.noteReply(i, writer.errorAt(at));
+    }
   }
 
   #split(joined: JoinedCalls, replies: RepliesInOrder): RepliesInOrder | ErrorReply {

@@ -1,6 +1,6 @@
 /** Which clients of this gateway listen to which channels, and what the shards know of it. */
 
-import type { ChannelKind } from '../engine/channels.js';
+import { CHANNEL_KINDS, type ChannelKind } from '../engine/channels.js';
 import { matchesGlob } from '../engine/glob.js';
 import { type Bytes, Push } from '../resp/reply.js';
 import type { Channels } from './backend.js';
@@ -8,6 +8,8 @@ import type { Channels } from './backend.js';
 /** Gets messages. */
 export interface Subscriber {
   push(message: Push): void;
+  /** Ends the connection at once. */
+  kill(): void;
 }
 
 interface Waiting {
@@ -15,12 +17,15 @@ interface Waiting {
   readonly failed: (error: Error) => void;
 }
 
+/** No number of clients. */
+const UNKNOWN = -1;
+
 /** A channel or a pattern. */
 class Topic {
   readonly subscribers = new Set<Subscriber>();
   /** They get messages as soon as the shards know of them. */
   readonly joining = new Set<Subscriber>();
-  /** What was told to the shards last. */
+  /** What was told to the shards last, or `UNKNOWN`. */
   announced = 0;
   isAnnouncing = false;
   /** The shards have forgotten what they were told. */
@@ -94,13 +99,22 @@ export class Subscriptions {
     this.#announce(kind, name, topic);
   }
 
+  /** Those that were promised the messages of these channels and patterns. */
+  subscribersOf(isMeant: (kind: ChannelKind, name: Bytes) => boolean): ReadonlySet<Subscriber> {
+    const found = new Set<Subscriber>();
+    for (const kind of CHANNEL_KINDS) {
+      for (const [name, { subscribers }] of this.#topics[kind]) {
+        if (!isMeant(kind, name)) continue;
+        for (const subscriber of subscribers) found.add(subscriber);
+      }
+    }
+    return found;
+  }
+
   /** The shards have forgotten this gateway. */
   announceAll(): void {
-    for (const [kind, topics] of Object.entries(this.#topics) as [
-      ChannelKind,
-      Map<Bytes, Topic>,
-    ][]) {
-      for (const [name, topic] of topics) {
+    for (const kind of CHANNEL_KINDS) {
+      for (const [name, topic] of this.#topics[kind]) {
         topic.announced = 0;
         topic.isForgotten = true;
         this.#announce(kind, name, topic);
@@ -136,10 +150,11 @@ export class Subscriptions {
     }
     topic.isAnnouncing = true;
     topic.isForgotten = false;
-    /** @param announced  what the shards know now; -1: that is not known */
+    /** @param announced  what the shards know now */
     const goOn = (announced: number): void => {
       topic.isAnnouncing = false;
-      topic.announced = topic.isForgotten ? 0 : announced;
+      // They may have been told before they have forgotten it, or after.
+      topic.announced = topic.isForgotten ? UNKNOWN : announced;
       if (topic.waiting.length > 0 || topic.isForgotten) this.#announce(kind, name, topic);
       else this.#dropIfUnused(kind, name, topic);
     };
@@ -153,7 +168,7 @@ export class Subscriptions {
       },
       (error) => {
         for (const { failed } of waiting) failed(error);
-        goOn(-1);
+        goOn(UNKNOWN);
       },
     );
   }

@@ -12,10 +12,14 @@
 
 import { ByteReader, type ByteWriter } from '../engine/bytes.js';
 import type { Bytes } from '../resp/reply.js';
+import { VERSION } from '../version.js';
 
 /** The limits of a cluster that the store starts. */
 export const PAYLOAD_BYTES_MAX = 64 * 1024;
 export const REPLY_BYTES_MAX = 16 * 1024;
+
+/** Gateways and shards of other versions may not understand each other. */
+export const GREETING = `tram-store ${VERSION}`;
 
 export const KIND = {
   /** Run these calls. */
@@ -36,6 +40,8 @@ export const KIND = {
   unblock: 8,
   /** The transaction is not over: its gateway lives. */
   keep: 9,
+  /** A gateway asks what it speaks to, before it sends anything else. The reply is `GREETING`. */
+  hello: 10,
 } as const;
 
 export type Kind = (typeof KIND)[keyof typeof KIND];

@@ -45,6 +45,13 @@ export class ReplyWriter {
     return this.#buffer.subarray(0, this.length);
   }
 
+  /** @returns the message of the error that was written at this position; undefined if it is none */
+  errorAt(position: number): Bytes | undefined {
+    if (position >= this.length || this.#buffer[position] !== MINUS) return undefined;
+    const end = this.#buffer.indexOf(CR, position);
+    return this.#buffer.toString('latin1', position + 1, end);
+  }
+
   clear(): void {
     this.length = 0;
   }

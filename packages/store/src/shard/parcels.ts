@@ -21,12 +21,16 @@ export class Parcels {
     this.state = state ?? { uploads: new Map(), stored: new Map(), lastStored: 0 };
   }
 
-  /** @param length  of the whole upload @param untilMs  then it is dropped */
+  /**
+   * Pieces come in order. One whose predecessors were dropped is dropped too.
+   * @param length  of the whole upload @param untilMs  then it is dropped
+   */
   upload(id: string, at: number, length: number, piece: Uint8Array, untilMs: number): void {
-    const parcel = this.state.uploads.get(id) ?? { bytes: Buffer.alloc(length), untilMs };
+    if (at === 0) this.state.uploads.set(id, { bytes: Buffer.alloc(length), untilMs });
+    const parcel = this.state.uploads.get(id);
+    if (parcel === undefined) return;
     parcel.bytes.set(piece, at);
     parcel.untilMs = untilMs;
-    this.state.uploads.set(id, parcel);
   }
 
   /** Takes an upload out. @returns undefined if there is none, or it was dropped */

@@ -16,7 +16,7 @@ import { type ChannelState, Channels } from '../engine/channels.js';
 import { decodeEntry, encodeEntry } from '../engine/codec.js';
 import { Eviction, type EvictionState } from '../engine/eviction.js';
 import { matchesGlob } from '../engine/glob.js';
-import { Keyspace } from '../engine/keyspace.js';
+import { Keyspace, type KeyspaceCounts } from '../engine/keyspace.js';
 import { shardOfSlot, slotOf } from '../engine/slots.js';
 import {
   type Call,
@@ -30,6 +30,7 @@ import {
   writePrepared,
 } from '../messages/contents.js';
 import {
+  GREETING,
   type Header,
   KIND,
   REPLY_BYTES_MAX,
@@ -68,6 +69,7 @@ const EXPIRED_PER_TICK = 1000;
 interface State {
   readonly nowMs: number;
   readonly eviction: EvictionState;
+  readonly counts: KeyspaceCounts;
   readonly line: readonly InLine[];
   readonly transactions: readonly Transaction[];
   readonly blocked: readonly BlockedCall[];
@@ -129,6 +131,7 @@ export class Shard {
     if (kind === KIND.decide) return this.#decide(header, content);
     if (kind === KIND.abort) return this.#abort(subject);
     if (kind === KIND.keep) return this.#keep(subject);
+    if (kind === KIND.hello) return Buffer.from(GREETING, 'latin1');
     const reader = new ByteReader(content);
     if (kind === KIND.listen) {
       return this.#mail.listen(sender, reader.float64(), this.#nowMs, () => message.id);
@@ -202,6 +205,7 @@ export class Shard {
       const state: State = {
         nowMs: this.#nowMs,
         eviction: this.#eviction.state,
+        counts: this.#keyspace.counts,
         line: [...this.#line.items()],
         transactions: [...this.#transactions.values()],
         blocked: this.#blocked.state,
@@ -227,6 +231,7 @@ export class Shard {
     this.#nowMs = state.nowMs;
     this.#keyspace.usage.advance(state.nowMs);
     this.#eviction.restore(state.eviction);
+    Object.assign(this.#keyspace.counts, state.counts);
     this.#line = new Line();
     this.#transactions.clear();
     for (const item of state.line) this.#line.join(item, this.#claimInLine(item));

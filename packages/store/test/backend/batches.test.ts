@@ -26,7 +26,7 @@ class EchoWire implements Wire {
     for (const group of groups) {
       const replies = new ByteWriter();
       for (const key of keys[group]) replies.bytes(`${key}@${group}`);
-      sent.replied(group, writeInlineReply(new ByteWriter(), replies.written()));
+      sent.replied(group, writeInlineReply(new ByteWriter(), replies.written(), false));
     }
     sent.answered();
   }

@@ -66,6 +66,12 @@ test('a store shows the cluster that it has started, and others find it by its n
     const attached = await Cluster.attach(name);
     expect(attached.status().clients.connected).toBe(2);
     await attached.close();
+    const redis = new Redis(store.port!);
+    const shards = await redis.info('shards');
+    redis.disconnect();
+    expect(shards.match(/^shard\d:answers=yes,leader=\d,replicas_up=3,replicas=3,/gm)).toHaveLength(
+      2,
+    );
   } finally {
     await store.close();
   }

@@ -5,6 +5,7 @@ import { Channels } from '../../src/engine/channels.js';
 import { Keyspace } from '../../src/engine/keyspace.js';
 import type { Backend } from '../../src/gateway/backend.js';
 import type { Replied, ShardCall, Shards } from '../../src/gateway/shards.js';
+import { Traffic } from '../../src/gateway/traffic.js';
 import { ReplyWriter } from '../../src/resp/writer.js';
 
 class DirectShard {
@@ -45,5 +46,7 @@ export function directBackend(shards: number): Backend {
     transactions: { transact: unsupported, runIf: unsupported, forgetScripts: () => undefined },
     waits: { block: unsupported },
     channels: { announce: (_kind, _name, _clients, done) => done() },
+    traffic: new Traffic(),
+    pressure: { unanswered: 0, waiting: 0, heldBack: 0 },
   };
 }

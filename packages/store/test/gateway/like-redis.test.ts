@@ -18,6 +18,9 @@ interface Pair {
   readonly ours: Started;
 }
 
+/** Which commands are slow depends on the machine. */
+const SLOWLOG = 'slowlog-log-slower-than';
+
 async function startPair(password: string): Promise<Pair> {
   const folder = mkdtempSync(join(tmpdir(), 'store-like-redis-'));
   const path = join(folder, 'socket');
@@ -32,13 +35,13 @@ async function startPair(password: string): Promise<Pair> {
     '',
     '--databases',
     '1',
-    // On a busy machine, commands are slow that are not to blame.
-    '--slowlog-log-slower-than',
+    `--${SLOWLOG}`,
     '-1',
   ];
   const redis = spawn('redis-server', [...options, '--requirepass', password], { stdio: 'ignore' });
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 10));
-  return { redis, path, folder, ours: await startGateway({ requirepass: password }) };
+  const settings = { requirepass: password, [SLOWLOG]: '-1' };
+  return { redis, path, folder, ours: await startGateway(settings) };
 }
 
 async function stopPair({ redis, folder, ours }: Pair): Promise<void> {

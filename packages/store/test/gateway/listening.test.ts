@@ -1,13 +1,12 @@
 /** How the gateway listens, and how connections begin and end. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer, connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect as dialTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { OK, Simple } from '../../src/resp/reply.js';
+import { ErrorReply, OK } from '../../src/resp/reply.js';
 import { PlainClient, startGateway } from './started.js';
 
 let directory: string;
@@ -46,61 +45,6 @@ it('a port in use is an error, and nothing listens then', async () => {
   const { port } = other.address() as { port: number };
   await expect(startGateway({}, { port })).rejects.toThrow('EADDRINUSE');
   other.close();
-});
-
-describe('TLS', () => {
-  const file = (name: string): string => join(directory, name);
-
-  beforeAll(() => {
-    const openssl = (...args: string[]): void => {
-      execFileSync('openssl', args, { cwd: directory, stdio: 'ignore' });
-    };
-    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-    for (const name of ['server', 'client', 'stranger']) {
-      openssl(
-        ...['req', '-x509', ...key, '-keyout', `${name}.key`, '-out', `${name}.pem`],
-        '-subj',
-        `/CN=${name}`,
-      );
-    }
-  });
-
-  const server = () => ({
-    cert: readFileSync(file('server.pem')),
-    key: readFileSync(file('server.key')),
-  });
-  const connectAs = (port: number, name?: string): PlainClient =>
-    PlainClient.of(
-      dialTls({
-        port,
-        host: '127.0.0.1',
-        rejectUnauthorized: false,
-        ...(name && {
-          cert: readFileSync(file(`${name}.pem`)),
-          key: readFileSync(file(`${name}.key`)),
-        }),
-      }),
-    );
-
-  it('is on if there is a certificate', async () => {
-    const started = await startGateway({}, { port: 0, tls: server() });
-    const client = connectAs(started.port);
-    expect(await client.ask('ping')).toEqual(new Simple('PONG'));
-    const plain = await PlainClient.connect(started.port);
-    plain.sendRaw('PING\r\n');
-    expect(await plain.readAll()).not.toContain('PONG');
-    client.close();
-    await started.close();
-  });
-
-  it('with an authority, clients need its certificates', async () => {
-    const tls = { ...server(), ca: readFileSync(file('client.pem')) };
-    const started = await startGateway({}, { port: 0, tls });
-    expect(await connectAs(started.port, 'client').ask('ping')).toEqual(new Simple('PONG'));
-    await expect(connectAs(started.port).ask('ping')).rejects.toThrow('ended');
-    await expect(connectAs(started.port, 'stranger').ask('ping')).rejects.toThrow('ended');
-    await started.close();
-  });
 });
 
 describe('limits', () => {
@@ -165,6 +109,46 @@ describe('limits', () => {
     slow.socket.resume();
     for (let i = 0; i < 3000; i++) expect(await slow.read()).toHaveLength(20_000);
     expect(await slow.read()).toEqual(OK);
+    await started.close();
+  });
+});
+
+describe('a client that has not authenticated itself', () => {
+  it('has a minute', async () => {
+    const started = await startGateway({ requirepass: 'secret' });
+    const [stranger, known] = [
+      await PlainClient.connect(started.port),
+      await PlainClient.connect(started.port),
+    ];
+    await stranger.ask('auth wrong');
+    await known.ask('auth secret');
+    const check = (ms: number): void => {
+      for (const client of started.gateway.clients.values()) client.check(Date.now() + ms);
+    };
+    check(0);
+    check(59_000);
+    expect(await stranger.ask('get a')).toBeInstanceOf(ErrorReply);
+    check(61_000);
+    await expect(stranger.ask('auth secret')).rejects.toThrow('ended');
+    expect(await known.ask('set a 1')).toEqual(OK);
+    await started.close();
+  });
+
+  it('leaves little unread', async () => {
+    const started = await startGateway({ requirepass: 'secret' });
+    const stranger = await PlainClient.connect(started.port);
+    stranger.socket.pause();
+    const [client] = started.gateway.clients.values();
+    for (let i = 0; client.outputBytes === 0; i++) {
+      expect(i).toBeLessThan(1000);
+      stranger.sendRaw('GET a\r\n'.repeat(10_000));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (let i = 0; i < 20; i++) {
+      stranger.sendRaw('GET a\r\n'.repeat(10_000));
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    expect(client.outputBytes).toBeLessThan(100_000);
     await started.close();
   });
 });

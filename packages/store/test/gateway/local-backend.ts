@@ -3,6 +3,7 @@
 import type { Deferred, ServiceContext } from 'tram-multicast';
 import { type BackendListener, ShardBackend } from '../../src/backend/backend.js';
 import type { Sent, Wire } from '../../src/backend/wire.js';
+import { KIND } from '../../src/messages/message.js';
 import { Shard } from '../../src/shard/shard.js';
 
 const DEFERRED: Deferred = Symbol('deferred') as unknown as Deferred;
@@ -11,7 +12,13 @@ const TICK_MS = 20;
 /** Delivers at once. Replies come in a later turn, as they do over a network. */
 class LocalWire implements Wire {
   readonly #shards: Shard[];
-  readonly #waiting = new Map<string, { readonly sent: Sent; left: number }>();
+  readonly #waiting = new Map<
+    string,
+    { readonly kind: number; readonly sent: Sent; left: number }
+  >();
+  /** Replies that are on their way for as long as mail is left. */
+  #leftMail: (() => void)[] | undefined;
+  #aheadMs = 0;
   readonly #timer: NodeJS.Timeout;
   #last = 0;
 
@@ -29,7 +36,7 @@ class LocalWire implements Wire {
 
   multicast(groups: readonly number[], payload: Uint8Array, sent: Sent): void {
     const id = `m${++this.#last}`;
-    this.#waiting.set(id, { sent, left: groups.length });
+    this.#waiting.set(id, { kind: payload[0], sent, left: groups.length });
     for (const group of groups) {
       const message = { id, payload: Uint8Array.from(payload), destinations: groups };
       const reply = this.#shards[group].deliver(message, this.#context(group));
@@ -37,11 +44,36 @@ class LocalWire implements Wire {
     }
   }
 
+  /** The gateway gets no mail until it fetches it. */
+  leaveMail(): void {
+    this.#leftMail = [];
+  }
+
+  fetchMail(): void {
+    const left = this.#leftMail ?? [];
+    this.#leftMail = undefined;
+    for (const arrive of left) arrive();
+  }
+
+  /** The gateway loses the messages with which it listens, and the time passes after which shards take it for dead. */
+  loseMail(): void {
+    this.#aheadMs += 11_000;
+    for (const [id, { kind, sent }] of this.#waiting) {
+      if (kind !== KIND.listen) continue;
+      this.#waiting.delete(id);
+      for (const [group, shard] of this.#shards.entries()) {
+        shard.abandoned(id);
+        shard.tick(this.#context(group));
+      }
+      sent.failed(new Error('the message was lost'));
+    }
+  }
+
   #context(group: number): ServiceContext {
     return {
       group,
       member: 0,
-      nowMs: Date.now(),
+      nowMs: Date.now() + this.#aheadMs,
       defer: () => DEFERRED,
       reply: (id, reply = new Uint8Array(0)) => this.#reply(id, group, reply),
     };
@@ -51,28 +83,30 @@ class LocalWire implements Wire {
     const waiting = this.#waiting.get(id);
     if (waiting === undefined) return false;
     const copy = Buffer.from(reply);
-    setImmediate(() => {
+    const arrive = (): void => {
       waiting.sent.replied(group, copy);
       if (--waiting.left > 0) return;
       this.#waiting.delete(id);
       waiting.sent.answered();
-    });
+    };
+    if (waiting.kind === KIND.listen && this.#leftMail !== undefined) this.#leftMail.push(arrive);
+    else setImmediate(arrive);
     return true;
   }
 }
 
 export class LocalBackend extends ShardBackend {
-  readonly #wire: LocalWire;
+  readonly wire: LocalWire;
 
   /** @param beside  another gateway with the same shards, which are its own */
   constructor(count: number, listener: BackendListener, beside?: LocalBackend) {
-    const wire = beside === undefined ? new LocalWire(count) : beside.#wire;
+    const wire = beside === undefined ? new LocalWire(count) : beside.wire;
     super(count, wire, wire, listener);
-    this.#wire = wire;
+    this.wire = wire;
   }
 
   override async close(): Promise<void> {
     await super.close();
-    this.#wire.close();
+    this.wire.close();
   }
 }

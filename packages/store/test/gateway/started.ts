@@ -12,8 +12,8 @@ import { LocalBackend } from './local-backend.js';
 export interface Started {
   readonly gateway: Gateway;
   readonly server: GatewayServer;
-  readonly port: number;
   readonly backend: LocalBackend;
+  readonly port: number;
   close(): Promise<void>;
 }
 
@@ -26,10 +26,15 @@ export async function startGateway(
 ): Promise<Started> {
   const listener: BackendListener = {
     published: (channel, message, isSharded) => gateway.published(channel, message, isSharded),
-    forgotten: () => gateway.pubsub.subscriptions.announceAll(),
+    forgotten: (shard) => gateway.forgotten(shard),
   };
   const backend = new LocalBackend(shards, listener, beside?.backend);
-  const facts = { replicas: 3, isDurable: false };
+  const facts = {
+    replicas: 3,
+    isDurable: false,
+    isKept: false,
+    lookAtShards: async () => [],
+  };
   const gateway: Gateway = new Gateway(backend, new Settings(settings), facts);
   const server = new GatewayServer(gateway);
   await server.listen(listen);
@@ -37,7 +42,7 @@ export async function startGateway(
     await server.close(1000);
     await backend.close();
   };
-  return { gateway, server, port: server.port, backend, close };
+  return { gateway, server, backend, port: server.port, close };
 }
 
 /** Sends requests and reads replies one by one, also those that nobody has asked for. */

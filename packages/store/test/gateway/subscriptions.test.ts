@@ -22,7 +22,8 @@ function setUp() {
 
 function newSubscriber() {
   const received: unknown[] = [];
-  return { received, push: (message: Push) => received.push(message.items) };
+  const kill = (): void => undefined;
+  return { received, push: (message: Push) => received.push(message.items), kill };
 }
 
 const nothing = (): void => undefined;
@@ -107,5 +108,19 @@ describe('subscriptions', () => {
     expect(announced.map(({ clients }) => clients)).toEqual([1, 1, 1]);
     announced[2].done();
     expect(announced).toHaveLength(3);
+  });
+
+  it('are given up at shards that may know of them although they have forgotten others', () => {
+    const { announced, subscriptions } = setUp();
+    const one = newSubscriber();
+    subscriptions.add('pattern', 'a*', one, nothing, nothing);
+    announced[0].done();
+    subscriptions.announceAll();
+    subscriptions.announceAll();
+    subscriptions.remove('pattern', 'a*', one, nothing);
+    announced[1].done();
+    expect(announced.map(({ clients }) => clients)).toEqual([1, 1, 0]);
+    announced[2].done();
+    expect(subscriptions.count('pattern')).toBe(0);
   });
 });

@@ -39,6 +39,18 @@ test('a gateway that was forgotten is told so, although it has never had a notic
   expect((box.listen(0, 12_000) as Mail).notices).toEqual([]);
 });
 
+test('a gateway that leaves more than 32 MiB is forgotten, whatever it does then', () => {
+  const box = new Box();
+  const { upTo } = box.listen(0) as Mail;
+  const published = { type: 'published', isSharded: false, channel: 'c' } as const;
+  const megabyte = 'x'.repeat(1024 * 1024);
+  for (let i = 0; i < 31; i++) box.boxes.post('gateway', { ...published, message: megabyte }, 1);
+  expect(box.boxes.dropSilent(1)).toEqual([]);
+  box.boxes.post('gateway', { ...published, message: megabyte }, 1);
+  expect(box.boxes.dropSilent(1)).toEqual(['gateway']);
+  expect(box.listen(upTo, 2)).toBeUndefined();
+});
+
 test('a gateway whose message waits is not forgotten, until the message is abandoned', () => {
   const box = new Box();
   const { upTo } = box.listen(0) as Mail;

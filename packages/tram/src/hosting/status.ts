@@ -15,7 +15,7 @@ import {
 } from '../memory/arena.js';
 import type { ArenaFile } from '../memory/processes/arena-file.js';
 import { copyPart } from '../memory/record.js';
-import type { Durability } from '../protocol/edges.js';
+import type { Durability, Order } from '../protocol/edges.js';
 import { describeBallot, NO_BALLOT } from '../protocol/leadership/ballot.js';
 import { Peer, ROW_RECORD_WORDS } from '../protocol/leadership/row.js';
 import { readWide } from '../protocol/wide.js';
@@ -113,6 +113,11 @@ export interface ClusterStatus {
   readonly state: ClusterState;
   readonly memory: string;
   readonly durability: Durability;
+  readonly order: Order;
+  /** Of the options of the cluster. */
+  readonly payloadBytesMax: number;
+  readonly replyBytesMax: number;
+  readonly callsMax: number;
   /** Unless `durability` is `none`: how often the cluster has been recovered from its journals, or opened anew. */
   readonly era?: number;
   readonly groups: readonly GroupStatus[];
@@ -129,16 +134,21 @@ export function statusOf(context: ClusterContext): ClusterStatus {
   const { words } = context.arena;
   const { map, config } = context;
   const latency = totalLatency(context);
+  const { payloadBytesMax, replyBytesMax, callsMax, clients } = config.sizes;
   const groups = config.parents.map((parent, group) => groupStatus(context, group, parent));
   const hosts = Array.from({ length: map.hosts }, (_, host) => hostStatus(context, host));
   return {
     state: stateOf(words[ARENA.state], groups, hosts),
     memory: config.memory,
     durability: config.durability,
+    order: config.order,
+    payloadBytesMax,
+    replyBytesMax,
+    callsMax,
     ...(isDurable(config) && { era: context.era ?? 0 }),
     groups,
     hosts,
-    clients: { connected: connectedClients(context), most: config.sizes.clients },
+    clients: { connected: connectedClients(context), most: clients },
     answered: latency.count,
     latencyNsP50: latency.count > 0 ? latency.percentile(50) : 0,
     latencyNsP99: latency.count > 0 ? latency.percentile(99) : 0,

@@ -1,12 +1,38 @@
 /** Commands about the server, but for INFO. */
 
 import { integer, syntaxError } from '../../commands/arguments.js';
+import type { ShardReport } from '../../commands/internal.js';
 import { ErrorReply, MapReply, OK, type Reply, Verbatim } from '../../resp/reply.js';
 import type { Changing, Immediate } from '../carriers.js';
-import type { ClusterFacts } from '../gateway.js';
+import type { ClusterFacts } from '../cluster-facts.js';
+import { type Latencies, POWER_MAX } from '../latencies.js';
 import { concernShards } from '../settings.js';
 import { configureShards, readShardSettings } from '../shard-settings.js';
 import { REDIS_VERSION } from '../version.js';
+
+const SLOWLOG_COUNT = 'ERR count should be greater than or equal to -1';
+
+const SHUTDOWN_OPTIONS = ['now', 'force', 'save', 'nosave'];
+
+export const SERVER_SESSION_HANDLERS: Readonly<Record<string, Changing>> = {
+  'memory|stats': async (_args, { gateway }) => memoryStats(await gateway.reports.ask()),
+
+  shutdown: (args, { gateway }) => {
+    const words = args.map((arg) => arg.toLowerCase());
+    if (words.length === 1 && words[0] === 'abort') {
+      throw new ErrorReply('ERR No shutdown in progress.');
+    }
+    const isContradictory = words.includes('save') && words.includes('nosave');
+    if (isContradictory || words.some((word) => !SHUTDOWN_OPTIONS.includes(word))) {
+      throw syntaxError();
+    }
+    if (words.includes('save') && !gateway.facts.isKept) {
+      throw new ErrorReply('ERR the store has no journal to save to. Use SHUTDOWN NOSAVE');
+    }
+    gateway.askToEnd();
+    return undefined;
+  },
+};
 
 export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
   'config|resetstat': (_args, { gateway }) => {
@@ -17,8 +43,17 @@ export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
     throw new ErrorReply('ERR The server is running without a config file');
   },
 
-  'latency|doctor': () => new Verbatim('Latencies are not recorded.\n'),
-  'latency|histogram': () => new MapReply([]),
+  'latency|doctor': () => new Verbatim('Events are not recorded. See LATENCY HISTOGRAM.\n'),
+  'latency|histogram': (names, { gateway }) => {
+    const wanted = names.map((name) => name.toLowerCase());
+    const isWanted = (name: string): boolean =>
+      wanted.length === 0 || wanted.includes(name) || wanted.includes(name.split('|')[0]);
+    return new MapReply(
+      gateway.stats.byCommand
+        .filter(([{ name }, { latencies }]) => isWanted(name) && latencies.count > 0)
+        .map(([{ name }, { latencies }]) => [name, histogramOf(latencies)]),
+    );
+  },
   'latency|history': () => [],
   'latency|latest': () => [],
   'latency|reset': () => 0,
@@ -27,20 +62,22 @@ export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
 
   'memory|doctor': () => new Verbatim('Memory is not examined.\n'),
   'memory|purge': () => OK,
-  'memory|stats': () => {
-    const { rss, heapTotal, heapUsed } = process.memoryUsage();
-    return new MapReply([
-      ['peak.allocated', rss],
-      ['total.allocated', heapUsed],
-      ['allocator.allocated', heapUsed],
-      ['allocator.active', heapTotal],
-      ['allocator.resident', rss],
-    ]);
-  },
 
-  'slowlog|get': () => [],
-  'slowlog|len': () => 0,
-  'slowlog|reset': () => OK,
+  'slowlog|get': ([count = '10', ...rest], { gateway }) => {
+    if (rest.length > 0) {
+      throw new ErrorReply(
+        "ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.",
+      );
+    }
+    const wanted = integer(count, SLOWLOG_COUNT);
+    if (wanted < -1) throw new ErrorReply(SLOWLOG_COUNT);
+    return gateway.slowLog.get(wanted);
+  },
+  'slowlog|len': (_args, { gateway }) => gateway.slowLog.length,
+  'slowlog|reset': (_args, { gateway }) => {
+    gateway.slowLog.reset();
+    return OK;
+  },
 
   time: () => {
     const microseconds = Math.round((performance.timeOrigin + performance.now()) * 1000);
@@ -91,6 +128,36 @@ export const CONFIG_HANDLERS: Readonly<Record<string, Changing>> = {
     return Object.keys(ofShards).length === 0 ? set() : configureShards(shards, ofShards).then(set);
   },
 };
+
+function memoryStats(shards: readonly (ShardReport | undefined)[]): Reply {
+  const { rss, heapTotal, heapUsed } = process.memoryUsage();
+  const keys = shards.reduce((total, shard) => total + (shard?.keys ?? 0), 0);
+  const bytes = shards.reduce((total, shard) => total + (shard?.bytes ?? 0), 0);
+  return new MapReply([
+    ['total.allocated', heapUsed],
+    ['keys.count', keys],
+    ['keys.bytes-per-key', keys === 0 ? 0 : Math.floor(bytes / keys)],
+    ['dataset.bytes', bytes],
+    ['allocator.allocated', heapUsed],
+    ['allocator.active', heapTotal],
+    ['allocator.resident', rss],
+  ]);
+}
+
+/** How many took at most so many microseconds, by powers of two, as far as that says more. */
+function histogramOf(latencies: Latencies): Reply {
+  const buckets: [Reply, Reply][] = [];
+  let before = 0;
+  for (let power = 2; before < latencies.count; power++) {
+    const upTo = power > POWER_MAX ? latencies.count : latencies.countUpTo(power);
+    if (upTo > before) buckets.push([2 ** power, upTo]);
+    before = upTo;
+  }
+  return new MapReply([
+    ['calls', latencies.count],
+    ['histogram_usec', new MapReply(buckets)],
+  ]);
+}
 
 function checkTimeout(ms: number): void {
   if (ms < 0) throw new ErrorReply('ERR timeout is negative');
