@@ -37,7 +37,7 @@ export class Usage {
   #logFactor = 0;
   /** A frequency falls by one after so many minutes; 0: never. */
   #decayMinutes = 0;
-  /** The position that the present command has used last; -1: none. */
+  /** The position that the present command has used last; -1: none. No snapshot has it: whatever uses keys calls `begin` before. */
   #usedLast = -1;
   readonly random = new Random(0);
 

@@ -410,6 +410,7 @@ export class Shard {
     this.#held.add(transaction);
     this.#makeRoom();
     keyspace.nowMs = nowMs;
+    keyspace.usage.begin();
     const held = keys.map(({ key, need }): Held => {
       const entry = need === NEED.version ? undefined : keyspace.find(key);
       const version = keyspace.versionOf(key);
@@ -433,6 +434,7 @@ export class Shard {
     if (this.#isWaiting(transaction)) throw new Error('decided before it was prepared');
     const { writes, calls } = readDecision(content);
     this.#keyspace.nowMs = transaction.nowMs;
+    this.#keyspace.usage.begin();
     for (const { key, entry } of writes) {
       if (entry === undefined) this.#keyspace.delete(key);
       else {

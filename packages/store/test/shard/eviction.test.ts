@@ -204,6 +204,18 @@ describe('replicas of a shard', () => {
   });
 });
 
+test('a replica that was restored counts the uses of transactions as the others do', () => {
+  const writer = new Writer();
+  const replica = new Replica();
+  replica.deliver(writer.run(['.configure 1 maxmemory-policy allkeys-lfu', 'set k x']));
+  const restored = new Replica();
+  restored.shard.restore(Buffer.concat([...replica.shard.snapshot()]));
+  const prepare = writer.prepare('t', ['k']);
+  for (const each of [replica, restored]) each.deliver(prepare);
+  expect(restored.replies).toEqual(replica.replies.slice(1));
+  expect(restored.keys()).toBe(replica.keys());
+});
+
 /** A shard that has a limit, and one gateway. */
 function limited(policy: string) {
   const writer = new Writer();
