@@ -32,9 +32,6 @@ async function startPair(password: string): Promise<Pair> {
     '',
     '--databases',
     '1',
-    // On a busy machine, commands are slow that are not to blame.
-    '--slowlog-log-slower-than',
-    '-1',
   ];
   const redis = spawn('redis-server', [...options, '--requirepass', password], { stdio: 'ignore' });
   while (!existsSync(path)) await new Promise((resolve) => setTimeout(resolve, 10));
