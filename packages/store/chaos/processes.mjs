@@ -129,6 +129,19 @@ export class StoreProcesses {
     return true;
   }
 
+  /** Starts hosts that are down, as an operator does: who ends often is not restarted by itself. @returns how many there were */
+  async bringBackHosts() {
+    const cluster = await Cluster.attach(this.name);
+    try {
+      const { hosts } = cluster.status();
+      const down = [...hosts.keys()].filter((host) => hosts[host].state === 'down');
+      for (const host of down) await cluster.restart(host);
+      return down.length;
+    } finally {
+      await cluster.close();
+    }
+  }
+
   /** @param {number} gateway  not the first one */
   async killGateway(gateway) {
     await this.gateways[gateway].end('SIGKILL');

@@ -18,6 +18,8 @@ import { Expiring, Large } from './values.mjs';
 
 const SHARDS = 4;
 const SAMPLE_MS = 500;
+/** After so long, the host that was killed should be back: TRAM restarts it within 2 s, at most 5 times a minute. */
+const BACK_MS = 2500;
 /** Between two requests of a client. */
 const PAUSE_MS = 10;
 
@@ -42,6 +44,7 @@ export async function soak({ seed, seconds, killEverySeconds, progress }) {
   const memory = new Memory();
   const load = new Load(mulberry32(seed), { pauseMs: 50 });
   let killed = 0;
+  let broughtBack = 0;
   try {
     await store.start();
     const { works, jobs } = await begin(store.sockets, new Random(seed), experience);
@@ -50,6 +53,7 @@ export async function soak({ seed, seconds, killEverySeconds, progress }) {
     const loads = store.sockets.map((socket, i) => load.run(socket, `load${i}`));
     const end = performance.now() + seconds * 1000;
     let kill = performance.now() + killEverySeconds * 1000;
+    let back = Infinity;
     let report = performance.now() + 10_000;
     while (performance.now() < end) {
       await sleep(SAMPLE_MS);
@@ -58,6 +62,11 @@ export async function soak({ seed, seconds, killEverySeconds, progress }) {
       if (performance.now() > kill) {
         kill += killEverySeconds * 1000;
         if (await store.killBusiestHost()) killed++;
+        back = performance.now() + BACK_MS;
+      }
+      if (performance.now() > back) {
+        back = Infinity;
+        broughtBack += await store.bringBackHosts();
       }
       if (performance.now() > report) {
         report += 10_000;
@@ -90,6 +99,7 @@ export async function soak({ seed, seconds, killEverySeconds, progress }) {
     seed,
     seconds,
     killed,
+    broughtBack,
     ...counts,
     mistakes,
     transactions: load.counts,
