@@ -10,8 +10,12 @@
  * parks. It parks at once if more hosts are awake than there are cores: then one of them waits for the core on which this one
  * would spin, and it may be the one that has the next work for it.
  *
+ * An atomic exchange clears a flag, so that the agent reads its memory after that. It waits until the other core gives up the
+ * flag. So for the first flag after an idle turn, the host does without: it clears the flag plainly and runs the agent, which may
+ * then miss a write whose flag was cleared. The agent gets a *second look*, after an exchange, in the next turn.
+ *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
- * last time. So no urgent flag is missed.
+ * last time. It does not park while an agent is to have a second look. So no urgent flag is missed.
  */
 import { type Arena, PARKED, type Parking } from '../memory/arena.js';
 
@@ -82,6 +86,8 @@ const QUIET_AFTER_US = 200_000;
 const LOOKS_MAX = 64;
 /** Whether an agent has done so much that it runs again at once, and whether its work was urgent. */
 const BUSY = { no: 0, yes: 1, urgently: 2 } as const;
+/** No agent. */
+const NOBODY = -1;
 
 export class Duty {
   private readonly words: Int32Array;
@@ -96,6 +102,10 @@ export class Duty {
   private urgentUs: number;
   /** Was there urgent work since the clock was read? */
   private hadUrgent = false;
+  /** The agent that gets a second look in the next turn, or NOBODY. */
+  private second = NOBODY;
+  /** Did the last turn find nothing to do? */
+  private wasIdle = false;
   /** Empty if there is a core for each of them. */
   private readonly allParked: readonly number[];
 
@@ -157,6 +167,7 @@ export class Duty {
   }
 
   private shouldPark(nowUs: number): boolean {
+    if (this.second !== NOBODY) return false;
     return nowUs - this.urgentUs > this.pacing.spinUs || this.isCrowded();
   }
 
@@ -185,8 +196,9 @@ export class Duty {
 
   /** Runs each agent that is due, once. Returns how much they did. */
   private turn(nowUs: number): number {
-    const { words, at, agents, busy, dueUs, pacing, wire } = this;
+    const { words, at, agents, busy, dueUs, pacing, wire, second, wasIdle } = this;
     let work = 0;
+    this.second = NOBODY;
     if (wire?.poll(nowUs) === true) {
       // Others wait for what we answer.
       this.hadUrgent = true;
@@ -203,8 +215,13 @@ export class Duty {
     for (let i = 0; i < agents.length; i++) {
       let isUrgent = busy[i] === BUSY.urgently;
       let isDue = beats || busy[i] !== BUSY.no || nowUs >= dueUs[i];
-      if (words[at.ready + i] !== 0) {
-        Atomics.exchange(words, at.ready + i, 0);
+      if (words[at.ready + i] !== 0 || i === second) {
+        if (wasIdle && this.second === NOBODY && i !== second) {
+          words[at.ready + i] = 0;
+          this.second = i;
+        } else {
+          Atomics.exchange(words, at.ready + i, 0);
+        }
         isUrgent = true;
         isDue = true;
       }
@@ -222,6 +239,7 @@ export class Duty {
     }
     wire?.flush(nowUs);
     this.onTurnEnd?.();
+    this.wasIdle = work === 0;
     return work;
   }
 

@@ -85,6 +85,40 @@ class IdleHost {
   }
 }
 
+/** A host that parks as soon as it may. Its two agents have nothing to do, and it beats rarely. */
+class SleepyHost {
+  readonly words: Int32Array;
+  /** Which agents have run, and when it parked. */
+  readonly steps: string[] = [];
+  private clockUs = 0;
+  private readonly duty: Duty;
+
+  constructor() {
+    const { words } = threadsArena(new SharedArrayBuffer(1024));
+    this.words = words;
+    const wait = (_at: number, _expected: number, timeoutUs: number): void => {
+      this.steps.push('parked');
+      this.clockUs += timeoutUs;
+    };
+    const arena = { words, parking: { wait, wake: () => undefined }, close: () => undefined };
+    const later = READY + 2;
+    const at = { parked: PARKED_AT, ready: READY, readyLater: later, allParked: [PARKED_AT] };
+    const agent = (name: string): Agent => ({
+      doWork: () => {
+        this.steps.push(name);
+        return 0;
+      },
+    });
+    const pacing = { ...PACING, heartbeatUs: 1e9, quietHeartbeatUs: 1e9, spinUs: -1 };
+    const agents = [agent('a'), agent('b')];
+    this.duty = new Duty(arena, at, agents, pacing, () => ++this.clockUs);
+  }
+
+  run(): void {
+    this.duty.run(PACING.heartbeatUs);
+  }
+}
+
 test('after urgent work a host spins, and then parks', () => {
   const host = new IdleHost();
   host.words[READY] = 1;
@@ -127,4 +161,18 @@ test('after work that was not urgent a host parks at once', () => {
   host.words[READY_LATER] = 1;
   host.run();
   expect(host.spunUs[0]).toBeLessThan(5);
+});
+
+test('after an idle turn, the first agent whose flag is set gets a second look before the host parks', () => {
+  const host = new SleepyHost();
+  host.run();
+  host.steps.length = 0;
+  host.words[READY + 1] = 1;
+  host.run();
+  expect(host.steps.slice(0, 3)).toEqual(['b', 'b', 'parked']);
+  host.steps.length = 0;
+  host.words[READY] = 1;
+  host.words[READY + 1] = 1;
+  host.run();
+  expect(host.steps.slice(0, 4)).toEqual(['a', 'b', 'a', 'parked']);
 });
