@@ -83,6 +83,21 @@ attack(
 );
 
 attack(
+  'a new leader of a child gets a message at once if the old one has ended, even before its row was read',
+  { 'owed-though-ended': STUCK },
+  ({ Stage }) => {
+    const { stage, A, D, E, F } = begin(Stage, '', STILL_LESS);
+    awaitQuickSteps(stage, A, 10 * SOON_US);
+    stage.world.crash(D);
+    for (const { memory } of [A, E, F]) memory.hasEnded = (peer) => peer === D.participant;
+    stage.until(() => E.replica.role === 'leader', 4 * SOON_US);
+    stage.send(0, [0, 1], 'm');
+    stage.until(() => E.replica.member.deliveries === 2, SOON_US);
+    stage.settle();
+  },
+);
+
+attack(
   'the leader of a child is woken for a message once, and not again when the others get what they were owed',
   { 'owed-end-wakes-leader': /expected/ },
   ({ Stage }) => {

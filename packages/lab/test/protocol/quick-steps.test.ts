@@ -31,6 +31,42 @@ attack(
 );
 
 attack(
+  'a leader that seldom runs takes a full step after three quick ones that have found messages',
+  { 'put-off-for-ever': /expected/ },
+  ({ Stage }) => {
+    const quickUs = SOON_US / 2;
+    const heartbeatUs = 6000;
+    const timing = { ...RARELY, heartbeatUs, restUs: heartbeatUs, quickUs };
+    const stage = new Stage('replicas=3', { timing });
+    const [A] = stage.group(0);
+    const { replica } = A;
+    const { rows } = replica;
+    const quickBeforeFull: number[] = [];
+    let steps = 0;
+    const beginStep = rows.beginStep.bind(rows);
+    rows.beginStep = (nowUs) => {
+      quickBeforeFull.push(steps);
+      steps = -1;
+      beginStep(nowUs);
+    };
+    const doWork = replica.doWork.bind(replica);
+    let ranUs = 0;
+    replica.doWork = (nowUs) => {
+      if (nowUs < ranUs + 2 * quickUs) return 0;
+      ranUs = nowUs;
+      const work = doWork(nowUs);
+      steps++;
+      stage.send(0, [0], 'm');
+      return work;
+    };
+    stage.runFor(heartbeatUs);
+    expect(Math.max(...quickBeforeFull)).toBe(3);
+    replica.doWork = doWork;
+    stage.settle();
+  },
+);
+
+attack(
   'a leader drops entries as soon as its log fills up',
   { 'quick-though-pressed': STUCK },
   ({ Stage }) => {

@@ -80,6 +80,8 @@ export interface Pacing {
 export const MUCH_WORK = 16;
 /** Reading the clock costs more than reading the flags. Work may take long, so each piece of it counts as a turn. */
 const TURNS_PER_CLOCK = 16;
+/** As long as there is work, agents with flags marked *later* run in every so many turns at most: with many agents, turns are long. */
+const TURNS_PER_LATER = 4;
 const IDLE_AFTER_US = 10_000;
 const QUIET_AFTER_US = 200_000;
 /** There may be very many client slots. Those in use are the first ones, more or less. */
@@ -98,6 +100,8 @@ export class Duty {
   private beatUs = Number.NEGATIVE_INFINITY;
   private laterUs = Number.NEGATIVE_INFINITY;
   private hadLaterUs = Number.NEGATIVE_INFINITY;
+  /** So many turns with work come before flags marked *later* are served. */
+  private turnsLeft = 0;
   private workedUs: number;
   private urgentUs: number;
   /** Was there urgent work since the clock was read? */
@@ -196,7 +200,7 @@ export class Duty {
 
   /** Runs each agent that is due, once. Returns how much they did. */
   private turn(nowUs: number): number {
-    const { words, at, agents, busy, dueUs, pacing, wire, second, wasIdle } = this;
+    const { words, at, agents, busy, dueUs, wire, second, wasIdle } = this;
     let work = 0;
     this.second = NOBODY;
     if (wire?.poll(nowUs) === true) {
@@ -206,12 +210,15 @@ export class Duty {
     }
     const hasNews = this.watch?.hasNews?.() === true;
     const beats = hasNews || nowUs - this.beatUs >= this.heartbeatUs(nowUs);
-    const takesLater = beats || nowUs - this.laterUs >= pacing.laterUs;
+    const takesLater = beats || this.isLaterDue(nowUs);
     if (beats) {
       this.beatUs = nowUs;
       this.watch?.look(nowUs);
     }
-    if (takesLater) this.laterUs = nowUs;
+    if (takesLater) {
+      this.laterUs = nowUs;
+      this.turnsLeft = TURNS_PER_LATER;
+    }
     for (let i = 0; i < agents.length; i++) {
       let isUrgent = busy[i] === BUSY.urgently;
       let isDue = beats || busy[i] !== BUSY.no || nowUs >= dueUs[i];
@@ -240,7 +247,12 @@ export class Duty {
     wire?.flush(nowUs);
     this.onTurnEnd?.();
     this.wasIdle = work === 0;
+    this.turnsLeft = work > 0 ? this.turnsLeft - 1 : 0;
     return work;
+  }
+
+  private isLaterDue(nowUs: number): boolean {
+    return this.turnsLeft <= 0 && nowUs - this.laterUs >= this.pacing.laterUs;
   }
 
   private heartbeatUs(nowUs: number): number {

@@ -34,6 +34,8 @@ import { KIND, kindOf, numberOf } from './tags.js';
 
 /** No count of news. */
 const UNSEEN = -1;
+/** However seldom a leader runs, so many steps between two full ones may be quick, if they find messages. */
+const QUICK_STEPS = 3;
 
 export type Role = 'recovering' | 'follower' | 'candidate' | 'leader';
 
@@ -73,6 +75,8 @@ export class Replica {
   private seenNews = UNSEEN;
   /** Until then, steps may be quick. */
   private fullDueUs = Number.NEGATIVE_INFINITY;
+  /** So many more quick steps, and a full one that is due is put off no longer. */
+  private quickStepsLeft = 0;
 
   constructor(
     identity: Identity,
@@ -141,14 +145,27 @@ export class Replica {
 
   doWork(nowUs: number): number {
     let work = 0;
-    if (nowUs < this.fullDueUs) {
+    const isDue = nowUs >= this.fullDueUs;
+    if (!isDue || this.mayPutOff(nowUs)) {
       work = this.pollCompletions(nowUs);
       const done = this.canBeQuick() ? this.quickStep(nowUs) : NEEDS_MORE;
-      if (done !== NEEDS_MORE) return work + done;
+      if (done !== NEEDS_MORE && (done > 0 || !isDue)) {
+        this.quickStepsLeft--;
+        return work + done;
+      }
     }
     work += this.fullStep(nowUs);
     this.fullDueUs = this.nextFullUs(nowUs);
+    this.quickStepsLeft = this.fullDueUs > nowUs ? QUICK_STEPS : 0;
     return work;
+  }
+
+  /**
+   * May a leader that finds messages leave a full step for later although it is due? Where a host has many replicas, each of them
+   * runs so seldom that it would take full steps only.
+   */
+  private mayPutOff(nowUs: number): boolean {
+    return this.role === 'leader' && this.quickStepsLeft > 0 && nowUs < this.rows.dueUs;
   }
 
   /** With a journal, there is more to do in each step. */

@@ -176,3 +176,42 @@ test('after an idle turn, the first agent whose flag is set gets a second look b
   host.run();
   expect(host.steps.slice(0, 4)).toEqual(['a', 'b', 'a', 'parked']);
 });
+
+/** Of so many turns, each as long as `laterUs` at least: in how many does an agent run whose flag is marked later in each of them? */
+function laterRuns(turns: number, work: number): number {
+  const { words } = threadsArena(new SharedArrayBuffer(1024));
+  const later = READY + 1;
+  let clockUs = 0;
+  let runs = 0;
+  const busy = {
+    doWork: (): number => {
+      clockUs += PACING.laterUs;
+      words[READY] = 1;
+      words[later + 2] = 1;
+      return work;
+    },
+  };
+  const patient = {
+    doWork: (): number => {
+      runs++;
+      return 0;
+    },
+  };
+  const at = { parked: PARKED_AT, ready: READY, readyLater: later + 1, allParked: [PARKED_AT] };
+  const arena = {
+    words,
+    parking: { wait: () => undefined, wake: () => undefined },
+    close: () => undefined,
+  };
+  const pacing = { ...PACING, heartbeatUs: 1e9, quietHeartbeatUs: 1e9, spinUs: 1e9 };
+  const duty = new Duty(arena, at, [busy, patient], pacing, () => clockUs);
+  words[READY] = 1;
+  duty.run(turns * PACING.laterUs);
+  return runs;
+}
+
+test('while there is work, agents in no hurry run in every fourth turn at most', () => {
+  const runs = laterRuns(400, MUCH_WORK);
+  expect(runs).toBeGreaterThanOrEqual(99);
+  expect(runs).toBeLessThanOrEqual(102);
+});

@@ -80,7 +80,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'waits-for-lagging': {
     title: 'a leader whose log is full waits until a member that lags has delivered',
-    caughtBy: { seed: 232, as: 'availability' },
+    caughtBy: { seed: 20, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
   'believes-old-rows': {
@@ -103,7 +103,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 207, as: 'assertion' },
+    caughtBy: { seed: 117, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {

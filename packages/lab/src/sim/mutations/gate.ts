@@ -45,7 +45,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'gate-without-prefix': {
     title: 'the gate passes an entry although one before it waits for the gate of the parent',
-    caughtBy: { seed: 14, as: 'property', options: STRICT },
+    caughtBy: { seed: 6, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -182,7 +182,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 6, as: 'property', options: STRICT },
+    caughtBy: { seed: 61, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -225,7 +225,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 114, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 16, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,

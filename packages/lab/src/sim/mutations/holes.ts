@@ -159,7 +159,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 11, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -246,14 +246,14 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H20: {
     title: 'the longest log is adopted, whatever its ballot',
     caughtBy: {
-      seed: 463,
-      as: 'assertion',
+      seed: 23,
+      as: 'reply',
       options: {
         faults: ['slow-link', 'restart', 'pause', 'suspicion', 'bursts'],
         groups: 1,
         replicas: 3,
         clients: 6,
-        messages: 1000,
+        messages: 600,
         ringBytes: 65536,
       },
     },
@@ -312,7 +312,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     title: 'a member seals the log that it last followed, not the one in its memory',
     caughtBy: {
       seed: 23,
-      as: 'reply',
+      as: 'divergence',
       options: {
         faults: ['suspicion', 'pause', 'restart'],
         triggers: ['granted', 'adopted own log'],
@@ -383,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 247, as: 'liveness' },
+    caughtBy: { seed: 320, as: 'liveness' },
     edits: [
       {
         file: LEADER,

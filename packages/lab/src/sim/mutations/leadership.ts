@@ -149,7 +149,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 2, as: 'liveness' },
+    caughtBy: { seed: 12, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {

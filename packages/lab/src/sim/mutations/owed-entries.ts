@@ -13,6 +13,18 @@ export const OWED: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 89, as: 'assertion' },
     edits: [{ file: FORWARDING, find: 'this.owes && !isQuick', replace: 'false' }],
   },
+  'owed-though-ended': {
+    title:
+      'a leader does not notice that the leader of a child has ended, and owes new entries to the others',
+    caughtBy: { script: 'owed-entries' },
+    edits: [
+      {
+        file: FEED,
+        find: 'return !member.edges.memory.hasEnded(firstMember + leader);',
+        replace: 'return true;',
+      },
+    ],
+  },
   'owed-end-told': {
     title: 'child members that are owed entries are told the end of the feed behind them',
     caughtBy: { script: 'owed-entries' },
@@ -75,7 +87,11 @@ export const OWED: Readonly<Record<string, Mutation>> = {
       'the leader of a child gets new entries without the new start, which the others are owed',
     caughtBy: { script: 'owed-entries' },
     edits: [
-      { file: FEED, find: '!this.oldestHasMoved && this.isCurrent', replace: 'this.isCurrent' },
+      {
+        file: FEED,
+        find: 'this.oldestHasMoved || !this.isCurrent(leader)',
+        replace: '!this.isCurrent(leader)',
+      },
     ],
   },
   'owed-before-drop': {

@@ -14,6 +14,17 @@ export const QUICK_STEPS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'put-off-for-ever': {
+    title: 'a leader puts off full steps as long as it finds messages',
+    caughtBy: { script: 'quick-steps' },
+    edits: [
+      {
+        file: REPLICA,
+        find: 'this.quickStepsLeft > 0 && nowUs < this.rows.dueUs',
+        replace: 'this.fullDueUs > 0',
+      },
+    ],
+  },
   'quick-despite-mail': {
     title: 'a member does not look at requests before its next full step is due',
     caughtBy: { script: 'quick-steps' },

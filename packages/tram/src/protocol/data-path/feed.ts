@@ -395,9 +395,14 @@ export class Feed {
     }
   }
 
-  /** May the others get later what the child's leader gets now? A new start goes to all, before what lies ahead of it. */
+  /**
+   * May the others get later what the child's leader gets now? A new start goes to all, before what lies ahead of it. If that
+   * leader has ended, another one leads or soon will, and until its row was read we do not know which.
+   */
   private leaderIsEnough(): boolean {
-    return !this.oldestHasMoved && this.isCurrent(this.leader);
+    const { leader, firstMember, member } = this;
+    if (this.oldestHasMoved || !this.isCurrent(leader)) return false;
+    return !member.edges.memory.hasEnded(firstMember + leader);
   }
 
   /** Post what is new or owed to every child member that has everything before it, its leader first. */
