@@ -353,12 +353,14 @@ export class Client implements AsyncDisposable {
     const isParked = hasToWait && !isEager && parking.canBeWoken && parking.park();
     if (isEager) parking.awake();
     else if (!isParked) parking.absent();
-    if (!hasToWait || (this.isPollScheduled && !isEager)) return;
+    // If a host has replied meanwhile, it has not woken this thread.
+    const isImmediate = isEager || (parking.canBeWoken && !isParked);
+    if (!hasToWait || (this.isPollScheduled && !isImmediate)) return;
     this.isPollScheduled = true;
     // A call that waits for a deferred reply may have scheduled the timer: this message must not wait for it.
     clearTimeout(this.pollTimer);
     this.pollTimer = undefined;
-    if (isEager || (parking.canBeWoken && !isParked)) setImmediate(this.poll);
+    if (isImmediate) setImmediate(this.poll);
     else this.pollTimer = setTimeout(this.poll, POLL_MS);
   }
 

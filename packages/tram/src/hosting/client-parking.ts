@@ -67,7 +67,8 @@ export class ClientParking {
     this.isListening = true;
     woken.then(() => {
       this.isListening = false;
-      this.onWoken();
+      // An error is an uncaught exception, as in a poll by a timer, and not a rejection.
+      queueMicrotask(this.onWoken);
     });
     return true;
   }

@@ -12,7 +12,7 @@
  *
  * An atomic exchange clears a flag, so that the agent reads its memory after that. It waits until the other core gives up the
  * flag. So for the first flag after an idle turn, the host does without: it clears the flag plainly and runs the agent, which may
- * then miss a write whose flag was cleared. The agent gets a *second look*, after an exchange, in the next turn.
+ * then miss a write whose flag was cleared. The agent gets a *second look*, after a fence, in the next turn.
  *
  * Invariant: the host clears a flag before it runs the agent, and sets `parked` before it reads the flags for the
  * last time. It does not park while an agent is to have a second look. So no urgent flag is missed.
@@ -226,6 +226,10 @@ export class Duty {
         if (wasIdle && this.second === NOBODY && i !== second) {
           words[at.ready + i] = 0;
           this.second = i;
+        } else if (i === second) {
+          // A fence: on ARM, an exchange that reads our own plain store would order nothing (docs/memory-model.md).
+          Atomics.store(words, at.ready + i, 0);
+          Atomics.load(words, at.ready + i);
         } else {
           Atomics.exchange(words, at.ready + i, 0);
         }
