@@ -144,7 +144,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     imports: ['store/commands/', 'store/engine/', 'store/resp/'],
   },
   'store/messages': {
-    imports: ['store/messages/', 'store/engine/', 'store/resp/'],
+    imports: ['store/messages/', 'store/engine/', 'store/resp/', 'store/version.ts'],
     bans: TIMELESS,
   },
   /** Runs at every replica, so it must be deterministic. Of TRAM it has types only. */

@@ -90,8 +90,10 @@ export class Batches implements Shards {
 
   #flush(): void {
     this.#isFlushScheduled = false;
-    for (const batch of this.#batches.values()) this.#send(batch);
+    const batches = [...this.#batches.values()];
+    // A batch that fails at once may let clients go on, who begin another one.
     this.#batches.clear();
+    for (const batch of batches) this.#send(batch);
   }
 
   #send({ requests, sections }: Batch): void {

@@ -161,6 +161,8 @@ export class Keyspace {
     } else buffer = value as Buffer;
     if (length > buffer.length) buffer = grown(buffer, length);
     entry.value = buffer;
+    // Also if the command finds nothing to change: a replica that has restored a snapshot counts the same.
+    this.#account(key, entry);
     return buffer;
   }
 

@@ -345,7 +345,7 @@ export class Conversation {
       (error) => {
         const reply = new Known(unknownOutcome(error));
         this.#write(
-          steps.map(() => reply),
+          steps.map((step) => (step instanceof Silent ? new Silent(reply) : reply)),
           requests,
           NO_REPLIES,
         );

@@ -44,8 +44,9 @@ export function planExec(
   return { calls: isCoordinated ? undefined : calls, steps, changesSession, asksShards };
 }
 
-/** Whether it is about what the shards keep for all gateways. */
+/** Whether the gateway asks the shards for its reply. */
 function isAboutShards({ command: { name }, args }: QueuedCommand): boolean {
+  if (name === 'memory|stats') return true;
   return (name === 'config|get' || name === 'config|set') && concernShards(args);
 }
 

@@ -2,7 +2,7 @@
 
 import { release, totalmem, type } from 'node:os';
 import type { ShardReport } from '../commands/internal.js';
-import { MEMORY_DEFAULTS, type MemorySettings } from '../engine/eviction.js';
+import type { MemorySettings } from '../engine/eviction.js';
 import type { ShardView } from './cluster-facts.js';
 import type { Gateway } from './gateway.js';
 import { REDIS_VERSION } from './version.js';
@@ -13,10 +13,11 @@ export interface Answers {
   readonly shards: readonly (ShardReport | undefined)[];
   /** By shard; nothing if it is not known. */
   readonly leaders: readonly ShardView[];
-  readonly settings: MemorySettings;
+  /** Undefined if the shards do not tell. */
+  readonly settings: MemorySettings | undefined;
 }
 
-export const NO_ANSWERS: Answers = { shards: [], leaders: [], settings: MEMORY_DEFAULTS };
+export const NO_ANSWERS: Answers = { shards: [], leaders: [], settings: undefined };
 
 type Fields = Readonly<Record<string, string | number>>;
 
@@ -76,7 +77,6 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
     fields: (_gateway, { shards, settings }) => {
       const bytes = sum(shards, 'bytes');
       const { rss } = process.memoryUsage();
-      const maxmemory = Number(settings.maxmemory);
       return {
         used_memory: bytes,
         used_memory_human: humanBytes(bytes),
@@ -85,9 +85,11 @@ export const SECTIONS: Readonly<Record<string, Section>> = {
         used_memory_dataset: bytes,
         total_system_memory: totalmem(),
         total_system_memory_human: humanBytes(totalmem()),
-        maxmemory,
-        maxmemory_human: humanBytes(maxmemory),
-        maxmemory_policy: settings['maxmemory-policy'],
+        ...(settings !== undefined && {
+          maxmemory: settings.maxmemory,
+          maxmemory_human: humanBytes(Number(settings.maxmemory)),
+          maxmemory_policy: settings['maxmemory-policy'],
+        }),
         mem_allocator: 'v8',
       };
     },

@@ -163,7 +163,9 @@ export class Subscriptions {
       name,
       clients,
       () => {
-        for (const { done } of waiting) done();
+        // What was told may be forgotten already: then they wait until it is told again.
+        if (topic.isForgotten) topic.waiting.unshift(...waiting);
+        else for (const { done } of waiting) done();
         goOn(clients);
       },
       (error) => {

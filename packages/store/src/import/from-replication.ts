@@ -146,10 +146,10 @@ export class Replication {
 
   /** Ends once the store has what Redis had when the end was asked for. */
   async #end(master: MasterOffset): Promise<void> {
+    setTimeout(() => this.close(), LAST_CHANGES_MS).unref();
     await master.refresh();
     this.#endAt = master.known;
     if (this.#endAt === undefined || this.#appliedTo >= this.#endAt) this.close();
-    setTimeout(() => this.close(), LAST_CHANGES_MS).unref();
   }
 
   #applied(offset: number): void {

@@ -22,7 +22,7 @@ interface Result {
 test('a store whose processes are killed is strictly serializable', {
   timeout: 120_000,
 }, async () => {
-  const output = await runScript('main', '--seed', '1', '--rounds', '2', '--seconds', '8');
+  const output = await runScript('main', '--seed', '1', '--rounds', '2', '--seconds', '5');
   const results = output
     .trim()
     .split('\n')
@@ -31,7 +31,7 @@ test('a store whose processes are killed is strictly serializable', {
   for (const { faults, transactions, violation, errors } of results) {
     expect(violation).toBeUndefined();
     expect(errors).toEqual([]);
-    expect(transactions.ok).toBeGreaterThan(50);
+    expect(transactions.ok).toBeGreaterThan(20);
     expect(Object.values(faults).some((count) => count > 0)).toBe(true);
   }
 });
@@ -39,7 +39,7 @@ test('a store whose processes are killed is strictly serializable', {
 test.concurrent('clients of a store do not notice that leaders are killed', {
   timeout: 120_000,
 }, async () => {
-  const args = ['--seed', '1', '--minutes', '0.08', '--kill-every', '2'];
+  const args = ['--seed', '1', '--minutes', '0.05', '--kill-every', '2'];
   const { killed, replies } = JSON.parse(await runScript('soak', ...args));
   expect(killed).toBeGreaterThan(0);
   expect(replies).toBeGreaterThan(100);

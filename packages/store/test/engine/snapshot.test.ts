@@ -54,6 +54,16 @@ const events = fc.array(
 );
 
 describe('a snapshot', () => {
+  test('has the memory of a value that a command has opened to write, and has not changed', () => {
+    const { keyspace, run } = keyspaceWithRunner();
+    const elements = Array.from({ length: 5000 }, (_, i) => `element ${i}`);
+    run(['PFADD', 'sketch', ...elements], 0);
+    const bytes = keyspace.readString('sketch')!;
+    run(['SET', 'copy', bytes], 0);
+    expect(run(['PFADD', 'copy', 'element 1'], 0)).toBe(0);
+    expect(restored(whole(keyspace.snapshot())).memory).toBe(keyspace.memory);
+  });
+
   test('shows the keyspace at the time of the call while commands go on', () => {
     fc.assert(
       fc.property(commands, events, (before, during) => {

@@ -226,4 +226,6 @@ it('MEMORY STATS has the number of keys', async () => {
   expect(await client.ask('mset a 1 b 2')).toEqual(OK);
   const stats = (await client.ask('memory stats')) as unknown[];
   expect(stats[stats.indexOf('keys.count') + 1]).toBe(2);
+  await askAll('multi', 'memory stats');
+  expect(await client.ask('exec')).toEqual([stats.map(() => expect.anything())]);
 });

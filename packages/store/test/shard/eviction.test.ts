@@ -197,10 +197,10 @@ describe('replicas of a shard', () => {
       evicted += total;
       if (later < deliveries.length - takenAt) afterSnapshots++;
     });
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: 150, endOnFailure: true });
     // It is not all for nothing.
-    expect(evicted).toBeGreaterThan(1000);
-    expect(afterSnapshots).toBeGreaterThan(30);
+    expect(evicted).toBeGreaterThan(500);
+    expect(afterSnapshots).toBeGreaterThan(15);
   });
 });
 

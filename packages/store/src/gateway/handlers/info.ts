@@ -41,7 +41,7 @@ async function askFor(
     isNeeded('leaders') ? facts.lookAtShards() : NO_ANSWERS.leaders,
     isNeeded('settings') ? reports.askSettings() : undefined,
   ]);
-  return { shards, leaders, settings: settings ?? NO_ANSWERS.settings };
+  return { shards, leaders, settings };
 }
 
 function printed(name: string, fields: Readonly<Record<string, string | number>>): Bytes {
