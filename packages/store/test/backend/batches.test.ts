@@ -70,3 +70,25 @@ test('requests to several shards share a message, whatever shards they are', asy
   expect(messages).toEqual([{ 3: ['a', 'e'], 1: ['b'], 7: ['d', 'f'] }, { 1: ['c'] }]);
   expect(replies).toEqual([['a@3', 'b@1'], ['c@1'], ['d@7', 'e@3', 'f@7']]);
 });
+
+test('a request that follows a failure at once has a message of its own', async () => {
+  const failed: string[] = [];
+  const wire: Wire = {
+    multicast: (_groups, _payload, sent) => sent.failed(new Error('the cluster is closed')),
+  };
+  const batches = new Batches(SHARDS, new Postman(wire, wire, () => 0, SHARDS));
+  const get = (shard: number, next: () => void): void => {
+    const call: ShardCall = { shard, command: { name: 'get' }, args: ['a'], resp: 2 };
+    const note = (error: Error): void => {
+      failed.push(error.message);
+      next();
+    };
+    batches.run([call], () => undefined, note);
+  };
+  await new Promise<void>((resolve) => {
+    get(1, () => undefined);
+    // Its message follows that to the first shard.
+    get(2, () => get(1, resolve));
+  });
+  expect(failed).toHaveLength(3);
+});

@@ -51,6 +51,17 @@ describe('subscriptions', () => {
     expect([isDone, one.received]).toEqual([true, [['message', 'a', 'x']]]);
   });
 
+  it('are not confirmed if the shards have forgotten them meanwhile', () => {
+    const { announced, subscriptions } = setUp();
+    const done: string[] = [];
+    subscriptions.add('channel', 'a', newSubscriber(), () => done.push('one'), nothing);
+    subscriptions.announceAll();
+    announced[0].done();
+    expect(done).toEqual([]);
+    announced[1].done();
+    expect(done).toEqual(['one']);
+  });
+
   it('tell the shards one number at a time, so that the last one stays', () => {
     const { announced, subscriptions } = setUp();
     const [one, two, three] = [newSubscriber(), newSubscriber(), newSubscriber()];
