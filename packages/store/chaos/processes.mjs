@@ -117,9 +117,16 @@ export class StoreProcesses {
     return true;
   }
 
-  /** Ends the process of the host that leads the most groups, by SIGKILL. */
+  /**
+   * Ends the process of the host that leads the most groups, by SIGKILL. The shards survive the loss of one replica: so not before all
+   * replicas are there, and have the state of their shards.
+   * @returns whether it has
+   */
   async killBusiestHost() {
     const { groups, hosts } = await this.#status();
+    const isWell = (/** @type {{ state: string, role: string, lacksState: boolean }} */ replica) =>
+      replica.state === 'up' && replica.role !== 'recovering' && !replica.lacksState;
+    if (!groups.every(({ replicas }) => replicas.every(isWell))) return false;
     const led = hosts.map(() => 0);
     for (const { leader, replicas } of groups)
       if (leader !== undefined) led[replicas[leader].host]++;
@@ -135,7 +142,7 @@ export class StoreProcesses {
     try {
       const { hosts } = cluster.status();
       const down = [...hosts.keys()].filter((host) => hosts[host].state === 'down');
-      for (const host of down) await cluster.restart(host);
+      await Promise.all(down.map((host) => cluster.restart(host)));
       return down.length;
     } finally {
       await cluster.close();

@@ -59,13 +59,13 @@ export async function soak({ seed, seconds, killEverySeconds, progress }) {
       await sleep(SAMPLE_MS);
       memory.sample('gateways', store.gatewayPids);
       memory.sample('hosts', await store.hostPids());
-      if (performance.now() > kill) {
-        kill += killEverySeconds * 1000;
-        if (await store.killBusiestHost()) killed++;
+      if (performance.now() > kill && (await store.killBusiestHost())) {
+        kill = performance.now() + killEverySeconds * 1000;
+        killed++;
         back = performance.now() + BACK_MS;
       }
       if (performance.now() > back) {
-        back = Infinity;
+        back = performance.now() + BACK_MS;
         broughtBack += await store.bringBackHosts();
       }
       if (performance.now() > report) {

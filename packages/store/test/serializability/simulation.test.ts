@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { MUTATIONS, plant, TIGHT } from './mutants.js';
 import { loadBuild, Simulation } from './simulation.js';
 
-const SEEDS = Number(process.env['TRAM_STORE_SEEDS'] ?? 60);
+const SEEDS = Number(process.env['TRAM_STORE_SEEDS'] ?? 40);
 /** Within so many seeds an error has to show. */
 const SEEDS_OF_MUTANTS = 200;
 
