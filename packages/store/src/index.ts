@@ -34,7 +34,7 @@ export class Store {
     /** Resolves once a client has asked for the end, with SHUTDOWN: then the store closes. */
     readonly shutDown: Promise<void>,
   ) {
-    // Whoever closes the store as well gets the error.
+    // A program that calls `close` as well gets the error.
     void shutDown.then(() => this.close()).catch(() => undefined);
   }
 

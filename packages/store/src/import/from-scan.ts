@@ -55,7 +55,7 @@ function copy(source: Connection, importer: Importer, name: Bytes): void {
     // It has expired, or was deleted.
     if (dump === null || ttl === -2) return;
     if (dump.length > importer.valueBytesMax) return importer.tooLong({ name });
-    // 0 would be for ever.
+    // RESTORE takes 0 as: never expires.
     const time = ttl === -1 ? 0 : Math.max(1, ttl);
     await importer.restore(name, String(time), readableDump(dump), []);
   });

@@ -1,5 +1,5 @@
 /**
- * What the value of each type consists of in an RDB file. A file does not say how long a value is: whoever wants its bytes, or the key that
+ * What the value of each type consists of in an RDB file. A file does not say how long a value is: a reader that needs its bytes, or the key that
  * follows, has to go through all its parts.
  */
 
