@@ -52,12 +52,13 @@ const ALONE = [
   'packages/lab/test/litmus/**/*.test.ts',
 ];
 
-/** Tests of one thread that run many seeds. */
+/** Tests of one thread that run many seeds, or measure their heap. Each has a process of its own. */
 const SEEDS = [
   'packages/lab/test/baselines/{passing/protocols,ramcast/replica}.test.ts',
   'packages/lab/test/contract/simulated.test.ts',
   'packages/lab/test/protocol/suspicion.test.ts',
   'packages/lab/test/sim/{seeds,mutations,judged,errata}.test.ts',
+  'packages/store/test/{engine/memory,serializability/simulation}.test.ts',
 ];
 
 const TESTS = 'packages/*/test/**/*.test.ts';
@@ -104,8 +105,12 @@ export default defineConfig({
   plugins: [asBuilt],
   test: {
     testTimeout: 60_000,
-    // Hosts of tests end before it pays (docs/operating.md).
-    env: { TRAM_WARM_UP: 'off' },
+    env: {
+      // Hosts of tests end before it pays (docs/operating.md).
+      TRAM_WARM_UP: 'off',
+      // If it is set, Node reads certificates at every start, which takes as long as the rest of its start. No test needs them.
+      NODE_EXTRA_CA_CERTS: '',
+    },
     sequence: { sequencer: Mixed },
     // Node loads the build, and resolves its imports.
     server: { deps: { external: [/\/packages\/\w+\/dist\//] } },
@@ -116,6 +121,8 @@ export default defineConfig({
           name: 'quick',
           include: [TESTS],
           exclude: [...CLUSTERS, ...ALONE, ...SEEDS],
+          // They leave nothing behind, so many of them run in one process.
+          isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 1 },
         },

@@ -17,12 +17,13 @@ interface Rule {
   readonly bans?: readonly RegExp[];
 }
 
+const CHANCE = /\bcrypto\b/;
 /** Time, chance and waiting: what is to run in a simulator gets them from outside. */
 const TIMELESS: readonly RegExp[] = [
   /\bDate\b/,
   /\bperformance\b/,
   /\bMath\.random\b/,
-  /\bcrypto\b/,
+  CHANCE,
   /\b(?:set|clear)(?:Timeout|Interval|Immediate)\b/,
   /\bqueueMicrotask\b/,
   /\bPromise\b/,
@@ -134,6 +135,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   /** Lua 5.1. It runs at every replica, and knows nothing of the store. */
   'store/lua': { imports: ['store/lua/'], bans: TIMELESS },
   'store/engine': { imports: ['store/engine/', 'store/resp/'], bans: TIMELESS },
+  /** Its hash is secret, so that nobody can choose keys with the same one. No state depends on it. */
+  'store/engine/position-table.ts': {
+    imports: ['store/resp/'],
+    bans: TIMELESS.filter((ban) => ban !== CHANCE),
+  },
   'store/commands': {
     imports: ['store/commands/', 'store/lua/', 'store/engine/', 'store/resp/'],
     node: /^store\/commands\/scripting\/scripts\.ts$/,
@@ -255,6 +261,66 @@ test.each(['tram', 'lab', 'store'])('every file of %s keeps the rules of its fol
     complaints(`${name}/${path}`, readFileSync(join(PACKAGES, name, 'src', path), 'utf8')),
   );
   expect(found).toEqual([]);
+});
+
+/** Of built modules: which of its package each one imports, or exports from. */
+type Graph = ReadonlyMap<string, readonly string[]>;
+
+const FROM = /^(?:import|export) [^'"]*\bfrom ['"](\.[^'"]+)['"]/gm;
+
+function builtModules(name: string): Graph {
+  const folder = join(PACKAGES, name, 'dist');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const paths = files
+    .filter((path) => path.endsWith('.js'))
+    .map((path) => path.split(sep).join('/'));
+  return new Map(
+    paths.map((path) => {
+      const text = readFileSync(join(folder, path), 'utf8');
+      const targets = [...text.matchAll(FROM)].map(([, target]) => target);
+      return [path, targets.map((target) => posix.join(posix.dirname(path), target))];
+    }),
+  );
+}
+
+/** Modules of which each imports the next one, and the last one the first; empty if there is no circle. */
+function circleIn(imports: Graph): readonly string[] {
+  const done = new Set<string>();
+  const from = (path: string, way: readonly string[]): readonly string[] => {
+    if (way.includes(path)) return way.slice(way.indexOf(path));
+    if (done.has(path)) return [];
+    for (const target of imports.get(path) ?? []) {
+      const circle = from(target, [...way, path]);
+      if (circle.length > 0) return circle;
+    }
+    done.add(path);
+    return [];
+  };
+  for (const path of imports.keys()) {
+    const circle = from(path, []);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
+/** packages/own-imports.mjs makes constants of imports, so the modules of a circle may not load. */
+test.each(['tram', 'lab', 'store'])(
+  'no built module of %s imports itself by way of others',
+  (name) => {
+    const imports = builtModules(name);
+    expect([...imports.values()].flat().length).toBeGreaterThan(imports.size);
+    expect(circleIn(imports)).toEqual([]);
+  },
+);
+
+test('a planted circle is found', () => {
+  const imports = new Map([
+    ['a', ['b']],
+    ['b', ['c', 'd']],
+    ['c', []],
+    ['d', ['c', 'b']],
+  ]);
+  expect(circleIn(imports)).toEqual(['b', 'd']);
 });
 
 describe('a planted offence is found', () => {

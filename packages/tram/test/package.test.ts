@@ -23,7 +23,7 @@ const PACKAGE = join(projectDirectory, 'packages/tram');
 const MODULES = join(projectDirectory, 'node_modules');
 /** The library is small. Journals, recovery and the commands for them take a sixth of it, the page a tenth. */
 const FILES_MAX = 340;
-const COMPRESSED_BYTES_MAX = 400_000;
+const COMPRESSED_BYTES_MAX = 420_000;
 /** The page that `tram watch` serves. */
 const PAGE = ['index.html', 'page.css', 'page.js'].map((name) => `dist/page/built/${name}`);
 const HOOK_MS = 60_000;

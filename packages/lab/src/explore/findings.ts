@@ -69,6 +69,11 @@ export const FINDINGS: Readonly<Record<string, Finding>> = {
     script: 'fC C>B tC C>B C>B C>B B>C B>C C>B C>B B>C C>B rB B>C B>C',
   },
   'decided-before-held': { scope: 'five', script: 'cB B>A A>C E>B' },
+  'all-held-by-f': { scope: 'five', script: 'cB B>A A>C E>B' },
+  'counts-before-marker': {
+    scope: 'late',
+    script: 'cB B>A B>A A>B B>A B>A B>A B>A B>C B>C B>C B>C B>C aD cA',
+  },
 };
 
 /** Exhausted with every mutation of NOT_FOUND, without a violation. */
@@ -107,6 +112,8 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'feed-copy-unchecked': WITHIN_STEP,
   'feed-dropped-undecided': DROPS,
   'feed-loss-ignored': PROGRESS,
+  'feed-end-overlooked': PROGRESS,
+  'feed-rest-overlooked': PROGRESS,
   'truncates-needed': DROPS,
   'same-salt': 'it needs an entry of another log at the same place, with a frame that fits',
   'permits-before-storing': 'a member that is killed in between has granted nothing yet',
@@ -151,6 +158,8 @@ export const NOT_FOUND: Readonly<Record<string, string>> = {
   'reply-of-any-series': WRAPS,
   'short-numbers': WRAPS,
   'client-never-resends': PROGRESS,
+  'resends-unplanned': PROGRESS,
+  'hashes-again': WITHIN_STEP,
 };
 
 const SUSPICION = 'suspicion matters for progress only, and nobody suspects anybody here';
@@ -183,6 +192,7 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   'feed-forgets-returned': FEEDS_IN_FULL,
   'feed-drop-uncounted': FEEDS_IN_FULL,
   'feed-start-untold': FEEDS_IN_FULL,
+  'feed-start-overlooked': 'it matters for progress only',
   ...Object.fromEntries(Object.keys(SHARED_MEMORY).map((name) => [name, SHARED])),
   'lacks-state-unnoticed': JOURNALS,
   'campaigns-without-state': JOURNALS,
@@ -191,6 +201,7 @@ export const NOT_SEARCHED: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.keys(TICKS).map((name) => [name, ORDERED_TIME])),
   ...Object.fromEntries(Object.keys(GATES).map((name) => [name, REAL_TIME])),
   ...Object.fromEntries(Object.keys(DEFERRED).map((name) => [name, DEFERS])),
+  'cancel-unposted': DEFERS,
   ...Object.fromEntries(Object.keys(MARKS).map((name) => [name, JOURNALS])),
   ...Object.fromEntries(Object.keys(POWER_CUTS).map((name) => [name, DISKS])),
   ...Object.fromEntries(Object.keys(JOURNAL_FILES).map((name) => [name, DISKS])),

@@ -36,13 +36,14 @@ describe('between two threads', () => {
     'a copy from an odd word to an even one',
     'a copy to private memory',
     'a copy to private memory, from an odd word',
+    'the hash of a copy',
   ])('%s', (name) => {
     expect(violations[name]).toBe(0);
   });
 
   test('the controls', async ({ annotate }) => {
     const controls = Object.entries(violations).filter(([name]) => name.startsWith('control: '));
-    expect(controls).toHaveLength(3);
+    expect(controls).toHaveLength(4);
     for (const [name, count] of controls) {
       await annotate(`${name}: ${count} violations in ${ROUNDS} rounds`);
     }

@@ -3,7 +3,13 @@
  * so many rounds. It needs no test runner, so it runs in an emulator as well.
  */
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
-import { copyPart } from '../../../tram/dist/memory/record.js';
+import {
+  copyHashed,
+  copyPart,
+  hashWords,
+  NO_WORDS,
+  slotAt,
+} from '../../../tram/dist/memory/record.js';
 import { readFence } from '../../../tram/dist/memory/shared.js';
 import { acquires, DATA_BYTES, FLAG_BYTES, fences, plain, publishes } from './loads.mjs';
 
@@ -59,6 +65,30 @@ function reads(copy, from, to, count) {
   };
 }
 
+/** The words of the block change one by one, and the reader copies and hashes them: the hash must be that of its copy. */
+function hashes(copy) {
+  const target = slotAt(new Int32Array(BLOCK_WORDS), 0);
+  return {
+    write: (words) =>
+      repeat(words, (k) => {
+        for (let i = 0; i < BLOCK_WORDS; i++) words[BLOCK + i] = k + i;
+      }),
+    read: (words) =>
+      copy(slotAt(words, BLOCK), 0, target, 0, BLOCK_WORDS) !==
+      hashWords(target, 0, BLOCK_WORDS, NO_WORDS),
+  };
+}
+
+/** Loads each word twice. */
+function copyAndHash(from, fromPosition, to, toPosition, count) {
+  let hash = NO_WORDS;
+  for (let i = 0; i < count; i++) {
+    copyPart(from.words, from.at + fromPosition + i, to.words, to.at + toPosition + i, 1);
+    hash = hashWords(from, fromPosition + i, 1, hash);
+  }
+  return hash;
+}
+
 function isTorn(value) {
   return value !== 0 && value !== -1;
 }
@@ -102,9 +132,11 @@ const RACES = {
   'a copy from an odd word to an even one': copies(copyPart, 1, 0, BLOCK_WORDS),
   'a copy to private memory': reads(copyPart, 0, 0, BLOCK_WORDS),
   'a copy to private memory, from an odd word': reads(copyPart, 1, 0, BLOCK_WORDS - 1),
+  'the hash of a copy': hashes(copyHashed),
   'control: two plain loads': messages(plain),
   "control: the engine's copy of an odd number of words": copies(engine, 0, 0, BLOCK_WORDS - 1),
   "control: the engine's copy from an odd word": copies(engine, 1, 0, BLOCK_WORDS),
+  'control: words that are loaded again for the hash': hashes(copyAndHash),
 };
 
 /** The words of which the reader watches one to know that the writer runs. */

@@ -1,5 +1,6 @@
 /** Steps that are interrupted between two loads or stores, at one point after the other. */
-import { LOG_CONTROL } from 'tram-multicast/internal/protocol/layout.js';
+import { HEAD_WORDS } from 'tram-multicast/internal/memory/record.js';
+import { LOG_CONTROL, MESSAGE } from 'tram-multicast/internal/protocol/layout.js';
 import { expect } from 'vitest';
 import type { ReplicaHost } from '../../src/sim/hosts.js';
 import type { Stage } from '../../src/sim/stage.js';
@@ -74,6 +75,45 @@ interruptedAttack(
       stage.settle();
     }
     expect(overwritten).toBeGreaterThan(DELIVERY_POINTS / DELIVERY_POINTS_APART / 2);
+  },
+);
+
+/** More points than a leader passes from the begin of a step until it has copied the message of a client. */
+const TAKING_POINTS = 240;
+/** Fewer than it passes while it copies four words. */
+const TAKING_POINTS_APART = 3;
+
+interruptedAttack(
+  'the last word of a message lands while the leader copies the message',
+  { 'hashes-again': /payload/ },
+  ({ Stage }) => {
+    let landed = 0;
+    for (let point = 1; point <= TAKING_POINTS; point += TAKING_POINTS_APART) {
+      const stage = new Stage('replicas=3 clients=1 payload=64');
+      const { world } = stage;
+      const [L] = stage.group(0);
+      const [client] = world.clients;
+      stage.hold(client, L);
+      stage.send(0, [0], 'm'.repeat(64));
+      const { operations } = stage.linkOf(client, L);
+      const inbox = world.layout.inboxRing(0);
+      const posts = () => operations.filter(({ isRead }) => !isRead);
+      stage.until(() => posts().some(({ at }) => at === inbox));
+      const missing = inbox + HEAD_WORDS + MESSAGE.payload + 6;
+      for (const { at, data, dataAt, count } of posts()) {
+        for (let i = 0; i < count; i++)
+          if (at + i !== missing) L.memory.own[at + i] = data[dataAt + i];
+      }
+      const taken = L.replica.replication.endIndex;
+      stage.interrupt(L, point, () => {
+        if (L.replica.replication.endIndex === taken) landed++;
+        stage.release(client, L);
+        stage.until(() => posts().length === 0);
+      });
+      stage.runFor(100);
+      stage.settle();
+    }
+    expect(landed).toBeGreaterThan(TAKING_POINTS / TAKING_POINTS_APART / 2);
   },
 );
 

@@ -93,6 +93,49 @@ attack(
   },
 );
 
+attack(
+  'a member that has all entries does not count before the marker makes them its log',
+  { 'counts-before-marker': DIVERGED },
+  ({ Stage }) => {
+    // 1. Y leads with C, and orders m, of which C hears nothing.
+    // 2. B grants late. Y installs its log at B: the entries land and complete, the marker is under way.
+    //    Harm, first half: all entries of Y are at B, so Y counts B and delivers m.
+    // 3. The marker is lost, and Y dies. B's log is the one before, without m.
+    // 4. C leads with the grant of B and orders x. Harm: x is decided where m was delivered.
+    const stage = new Stage('replicas=3 clients=2 rings=4096', {
+      timing: { suspectAfterUs: 20_000 },
+    });
+    const { world } = stage;
+    const [Y, C, B] = stage.group(0);
+    stage.send(0, [0], 'a');
+    stage.runFor(500);
+
+    world.pause(B);
+    stage.lead(Y);
+    const { replication } = Y.replica;
+    stage.hold(Y, C);
+    stage.hold(world.clients[1], C, B);
+    stage.send(1, [0], 'm');
+    stage.until(() => replication.endIndex === 2);
+    stage.hold(Y, B);
+    world.resume(B);
+    stage.until(() => replication.incarnationOf(B.member) !== 0);
+    const { operations } = stage.linkOf(Y, B);
+    const writes = () => operations.filter(({ isRead }) => !isRead);
+    const marker = writes().findLast(({ data, dataAt }) => data[dataAt] === replication.ballot)!;
+    stage.releaseOneByOne(Y, B, 1000);
+    stage.until(() => writes()[0] === marker);
+    stage.hopeFor(() => Y.replica.member.deliveries === 2, 500);
+    expect(writes()[0]).toBe(marker);
+
+    stage.crashUnheard(Y);
+    stage.lead(C);
+    stage.send(0, [0], 'x');
+    stage.runFor(3000);
+    stage.settle();
+  },
+);
+
 attack('a marker for one incarnation is not valid in the next', {}, ({ Stage }) => {
   // 1. Y leads with C. B grants late; Y resets a ring at B, writes the entries, and pauses
   //    before it posts the marker.

@@ -86,17 +86,18 @@ const IDLE_AFTER_US = 10_000;
 const QUIET_AFTER_US = 200_000;
 /** There may be very many client slots. Those in use are the first ones, more or less. */
 const LOOKS_MAX = 64;
-/** Whether an agent has done so much that it runs again at once, and whether its work was urgent. */
-const BUSY = { no: 0, yes: 1, urgently: 2 } as const;
 /** No agent. */
 const NOBODY = -1;
 
 export class Duty {
   private readonly words: Int32Array;
   private readonly parking: Parking;
-  private readonly busy: Uint8Array;
-  /** When each agent is due, as of its last `doWork`. */
+  /** Has the agent done much work that was urgent? Then it runs again at once, and that is urgent too. */
+  private readonly isBusy: Uint8Array;
+  /** When each agent is due, as of its last `doWork`. One that has done much work is always due. */
   private readonly dueUs: Float64Array;
+  /** No agent is due before this time: it is not above any of `dueUs`. */
+  private nextDueUs = Number.NEGATIVE_INFINITY;
   private beatUs = Number.NEGATIVE_INFINITY;
   private laterUs = Number.NEGATIVE_INFINITY;
   private hadLaterUs = Number.NEGATIVE_INFINITY;
@@ -127,7 +128,7 @@ export class Duty {
   ) {
     this.words = arena.words;
     this.parking = watch?.parking ?? arena.parking;
-    this.busy = new Uint8Array(agents.length);
+    this.isBusy = new Uint8Array(agents.length);
     this.dueUs = new Float64Array(agents.length).fill(Number.POSITIVE_INFINITY);
     this.workedUs = clock();
     this.urgentUs = this.workedUs;
@@ -200,7 +201,7 @@ export class Duty {
 
   /** Runs each agent that is due, once. Returns how much they did. */
   private turn(nowUs: number): number {
-    const { words, at, agents, busy, dueUs, wire, second, wasIdle } = this;
+    const { words, at, agents, isBusy, dueUs, wire, second, wasIdle } = this;
     let work = 0;
     this.second = NOBODY;
     if (wire?.poll(nowUs) === true) {
@@ -219,9 +220,13 @@ export class Duty {
       this.laterUs = nowUs;
       this.turnsLeft = TURNS_PER_LATER;
     }
+    // In most turns an agent runs only if its flag is set, or for a second look.
+    const onlyFlags = !beats && !takesLater && nowUs < this.nextDueUs;
+    if (!onlyFlags) this.nextDueUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < agents.length; i++) {
-      let isUrgent = busy[i] === BUSY.urgently;
-      let isDue = beats || busy[i] !== BUSY.no || nowUs >= dueUs[i];
+      if (onlyFlags && words[at.ready + i] === 0 && i !== second) continue;
+      let isUrgent = isBusy[i] === 1;
+      let isDue = beats || nowUs >= dueUs[i];
       if (words[at.ready + i] !== 0 || i === second) {
         if (wasIdle && this.second === NOBODY && i !== second) {
           words[at.ready + i] = 0;
@@ -241,12 +246,16 @@ export class Duty {
         this.hadLaterUs = nowUs;
         isDue = true;
       }
-      if (!isDue) continue;
-      const done = agents[i].doWork(nowUs);
-      busy[i] = done < MUCH_WORK ? BUSY.no : isUrgent ? BUSY.urgently : BUSY.yes;
-      if (isUrgent && done > 0) this.hadUrgent = true;
-      dueUs[i] = agents[i].dueUs ?? Number.POSITIVE_INFINITY;
-      work += done;
+      if (isDue) {
+        const agent = agents[i];
+        const done = agent.doWork(nowUs);
+        const runsAgain = done >= MUCH_WORK;
+        isBusy[i] = runsAgain && isUrgent ? 1 : 0;
+        dueUs[i] = runsAgain ? Number.NEGATIVE_INFINITY : (agent.dueUs ?? Number.POSITIVE_INFINITY);
+        if (isUrgent && done > 0) this.hadUrgent = true;
+        work += done;
+      }
+      if (dueUs[i] < this.nextDueUs) this.nextDueUs = dueUs[i];
     }
     wire?.flush(nowUs);
     this.onTurnEnd?.();

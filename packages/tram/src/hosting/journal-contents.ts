@@ -21,13 +21,13 @@ export interface EraContents {
   /** The size of all its files. */
   readonly bytes: number;
   readonly segments: number;
-  /** Those that have a snapshot that counts: its index, and the index after the last entry. */
+  /** The groups that have a snapshot that counts: its index, and the index after the last entry. */
   readonly groups: readonly {
     readonly group: number;
     readonly snapshotIndex: number;
     readonly end: number;
   }[];
-  /** Snapshots that do not count yet. The mark is 0 if it was taken at none. */
+  /** Snapshots that do not count yet. The mark is 0 for a snapshot that was not taken at a mark. */
   readonly pending: readonly {
     readonly group: number;
     readonly snapshotIndex: number;

@@ -24,7 +24,7 @@ export interface LocalHost {
   /** The configuration file of its cluster, if that is known. */
   readonly config?: string | undefined;
   readonly host: number;
-  /** As users know it: its number, or the name of its machine. */
+  /** The name that users see: its number, or the name of its machine. */
   readonly title: string;
   readonly path: string;
   readonly arena: ArenaFile;

@@ -12,7 +12,7 @@ import { describeStateLoss } from './status.js';
 const LOOK_US = 1_000_000;
 const TELL_AGAIN_US = 60_000_000;
 
-/** What it needs of a `ReplicaAgent`. */
+/** The part of a `ReplicaAgent` that it uses. */
 export interface Observed {
   readonly replica: Pick<Replica, 'member' | 'rows' | 'suspicion'>;
   noteStateLost(isLost: boolean): void;

@@ -31,7 +31,7 @@ export interface JournalStart {
   has(group: number): GroupContents | undefined;
   /** What the replicas of each group replay; those of other groups fetch the state. */
   readonly starts: readonly ReplicaStart[];
-  /** Called all the time while they do. */
+  /** Called repeatedly while the replicas replay. */
   onReplayed(entries: number): void;
   /** Once all replicas of the host have begun: makes the opening snapshots durable, or does nothing within an era. */
   open(replicas: readonly Replica[]): void;
@@ -43,7 +43,7 @@ export interface JournalStart {
 export interface OwnJournalOptions {
   readonly folder: string;
   readonly host: number;
-  /** Those of its replicas, ascending. */
+  /** The groups of its replicas, ascending. */
   readonly groups: readonly number[];
   /** All groups of the cluster. */
   readonly groupCount: number;

@@ -25,15 +25,15 @@ export interface HostJournalOptions {
 }
 
 /**
- * The small records that a group may put although entries find no room: at a mark, which one is complete, the mark itself
- * and the beginning of a snapshot; …
+ * How many small records a group may put at a mark although entries find no room: which mark is complete, the mark itself,
+ * and the beginning of a snapshot.
  */
 const RESERVED_AT_MARK = 3;
-/** … and at any time the end of a snapshot. */
+/** The same at any time: the end of a snapshot. */
 const RESERVED_AT_END = 2;
-/** While the disk is behind, a snapshot is not wanted before the journal has grown so many times as much. */
+/** While the disk is behind, a snapshot is wanted only once the journal has grown by this many times the usual size. */
 const BUSY_FACTOR = 4;
-/** Of the contents of the record with which a snapshot begins. */
+/** The words of contents of the record with which a snapshot begins. */
 const SNAPSHOT_WORDS = 2;
 const NOTHING = new Int32Array(0);
 
@@ -89,9 +89,9 @@ class GroupPart implements GroupJournal {
   private seenDurable: number;
   private seenSnapshot: number;
   private seenHeldMark: number;
-  /** Does it go on only from a snapshot at a mark? */
+  /** Has the journal left entries out, so that it continues only from a snapshot at a mark? */
   private isLeftOut: boolean;
-  /** Is a snapshot being handed over; and has it leapt over entries? */
+  /** Is a snapshot being handed over; and does it replace entries that were left out? */
   private isTaking = false;
   private hasLeapt = false;
   /** The index of the last snapshot that was begun after entries were left out, and not dropped; 0 if there is none. */
@@ -104,7 +104,7 @@ class GroupPart implements GroupJournal {
   private lastMark = 0;
   /** Contents of records. */
   private readonly contents = new Int32Array(2);
-  /** Of entries, since the last snapshot was begun; and of that snapshot. */
+  /** The bytes of entries since the last snapshot was begun, and those of that snapshot. */
   private bytes: number;
   private snapshotBytes = 0;
   private readonly entriesTurn = new Turn();
@@ -115,7 +115,7 @@ class GroupPart implements GroupJournal {
     private readonly options: HostJournalOptions,
     { group, has }: GroupStart,
     private readonly turns: Turns,
-    /** That are left when a group puts something at a mark. */
+    /** How many records stay reserved when a group puts something at a mark. */
     private readonly reservedAtEnd: number,
   ) {
     this.isAwaited = options.isAwaited;

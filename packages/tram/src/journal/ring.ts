@@ -44,21 +44,21 @@ export const KIND = {
 const RECORD = { kind: 0, group: 1, words: 2, index: 4, contents: 6 } as const;
 
 const BOARD = {
-  /** By the producer. */
+  /** Written by the producer. */
   written: 0,
   flushesWanted: 1,
   isClosed: 2,
-  /** By the consumer. */
+  /** Written by the consumer. */
   taken: LINE_WORDS,
   flushesDone: LINE_WORDS + 1,
-  /** By both: 1 while the consumer sleeps or is about to. */
+  /** Written by both: 1 while the consumer sleeps or is about to. */
   isAsleep: 2 * LINE_WORDS,
-  /** By the consumer: what it has done (`status.ts`). */
+  /** Written by the consumer: what it has done (`status.ts`). */
   status: 3 * LINE_WORDS,
   groups: 4 * LINE_WORDS,
 } as const;
 
-/** Of a group on the board. The first two are wide. */
+/** The words of a group on the board. The first two values are wide. */
 const GROUP = { durable: 0, snapshot: 2, heldMark: 4, words: 6 } as const;
 
 /** @internal A record that the consumer looks at. */
@@ -66,7 +66,7 @@ export interface RingRecord {
   kind: number;
   group: number;
   index: number;
-  /** Of its contents. */
+  /** The words of its contents. */
   words: number;
   /** Where its contents begin. */
   position: number;
@@ -75,13 +75,13 @@ export interface RingRecord {
 /** @internal */
 export class JournalRing {
   private readonly at: number;
-  /** Of the ring, in words. */
+  /** The size of the ring, in words. */
   readonly size: number;
   private readonly mask: number;
-  /** Of the producer: what it knows of `taken`. */
+  /** Producer only: the last value of `taken` that it has read. */
   private seenTaken = 0;
   private written = 0;
-  /** Of the producer: has it put records that the consumer may have to be woken for? */
+  /** Producer only: has it put records for which it may have to wake the consumer? */
   private hasUrgent = false;
   private taken = 0;
 

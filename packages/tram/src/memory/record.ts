@@ -18,116 +18,31 @@
  */
 
 import type { Memory, ParticipantId } from './contract.js';
+import { hashFour, hashWords, NO_WORDS, tailOf } from './hash.js';
+import { commonRun, distance, placeOf, type Salt, untilWrap, type Window, word } from './places.js';
 
-export const HEAD_WORDS = 4;
-export const FRAME_WORDS = HEAD_WORDS + 1;
+export * from './hash.js';
+export * from './places.js';
+
+/** Words of the head, and of head and tail: constants of this module, which others import by their longer names. */
+const HEAD = 4;
+const FRAME = HEAD + 1;
+export const HEAD_WORDS = HEAD;
+export const FRAME_WORDS = FRAME;
 
 const EPOCH = 1;
 const NUMBER = 2;
 const CHECK = 3;
 
-/** A slot's mask: every position is its own place. */
-const UNWRAPPED = -1;
-const NEVER_WRAPS = 0x7fffffff;
 /** A loop copies a few words fastest, the engine's own copy many. */
 const LOOP_WORDS_MAX = 64;
 
-/** Where positions lie in an array: from `at` on, wrapped by `mask` (the ring's size less one, or `UNWRAPPED`). */
-export interface Places {
-  readonly at: number;
-  readonly mask: number;
-}
-
-/**
- * Two secret words, part of the check and of the tail of every record in a ring. A payload that lies where a record is
- * looked for passes for one only if its author guesses both.
- */
-export interface Salt {
-  readonly check: number;
-  readonly tail: number;
-}
-
-/** The salt of slots: no payload ever lies where a head is looked for. */
-export const NO_SALT: Salt = { check: 0, tail: 0 };
-
-/** @param secret  at least eight bytes */
-export function saltFrom(secret: Uint8Array): Salt {
-  const view = new DataView(secret.buffer, secret.byteOffset);
-  return { check: view.getInt32(0), tail: view.getInt32(4) };
-}
-
-/** Where records live. */
-export interface Window extends Places {
-  readonly words: Int32Array;
-  readonly salt: Salt;
-}
-
-/** A copy of a record from a ring has the salt of the ring. */
-export function slotAt(words: Int32Array, at: number, salt = NO_SALT): Window {
-  return { words, at, mask: UNWRAPPED, salt };
-}
-
-/** `ringWords` is a power of two. */
-export function ringAt(words: Int32Array, at: number, ringWords: number, salt: Salt): Window {
-  return { words, at, mask: ringWords - 1, salt };
-}
-
-export function word(window: Window, position: number): number {
-  return window.words[window.at + (position & window.mask)];
-}
-
-export function placeOf({ at, mask }: Places, position: number): number {
-  return at + (position & mask);
-}
-
-/** How many words lie side by side from `position` on, until the ring wraps. Nothing else works that out. */
-export function untilWrap({ mask }: Places, position: number): number {
-  return mask === UNWRAPPED ? NEVER_WRAPS : mask + 1 - (position & mask);
-}
-
-/** How many words, of `count`, lie side by side in both from these positions on. */
-export function commonRun(
-  from: Places,
-  fromPosition: number,
-  to: Places,
-  toPosition: number,
-  count: number,
-): number {
-  return Math.min(count, untilWrap(from, fromPosition), untilWrap(to, toPosition));
-}
-
-/** Every bit of a word reaches all others after a few steps, and one step undoes no other. */
-function mix(hash: number, value: number): number {
-  return Math.imul(((hash << 7) | (hash >>> 25)) ^ value, 0x9e3779b1);
-}
-
-/** The hash of no words. */
-export const NO_WORDS = 1;
-
-/** The word at a record's end. */
-export function tailOf({ tail }: Salt, epoch: number, number: number): number {
-  return mix(mix(tail, epoch), number);
-}
-
-/** Continue `hash` over `count` words from `position` on. */
-export function hashWords(window: Window, position: number, count: number, hash: number): number {
-  const { words, at } = window;
-  const first = Math.min(count, untilWrap(window, position));
-  hash = hashPart(words, placeOf(window, position), first, hash);
-  return first === count ? hash : hashPart(words, at, count - first, hash);
-}
-
-function hashPart(words: Int32Array, at: number, count: number, hash: number): number {
-  for (let i = 0; i < count; i++) hash = mix(hash, words[at + i]);
-  return hash;
-}
-
 /** A record's check, from the hash of its body. */
 function checkOf(hash: number, salt: Salt, words: number, epoch: number, number: number): number {
-  return mix(mix(mix(mix(hash, salt.check), words), epoch), number);
+  return hashFour(hash, salt.check, words, epoch, number);
 }
 
-/** Frame the body that lies at `position + HEAD_WORDS`: head, check and, last, the tail. Returns the record's words. */
+/** Frame the body that lies at `position + HEAD`: head, check and, last, the tail. Returns the record's words. */
 export function seal(
   window: Window,
   position: number,
@@ -135,7 +50,7 @@ export function seal(
   epoch: number,
   number: number,
 ): number {
-  const hash = hashWords(window, position + HEAD_WORDS, bodyWords, NO_WORDS);
+  const hash = hashWords(window, position + HEAD, bodyWords, NO_WORDS);
   return sealHashed(window, position, bodyWords, epoch, number, hash);
 }
 
@@ -149,7 +64,7 @@ export function sealHashed(
   hash: number,
 ): number {
   const { words: memory, at, mask } = window;
-  const words = bodyWords + FRAME_WORDS;
+  const words = bodyWords + FRAME;
   memory[at + (position & mask)] = words;
   memory[at + ((position + EPOCH) & mask)] = epoch;
   memory[at + ((position + NUMBER) & mask)] = number;
@@ -166,7 +81,7 @@ export function name(
   epoch: number,
   number: number,
 ): void {
-  slots[at] = bodyWords + FRAME_WORDS;
+  slots[at] = bodyWords + FRAME;
   slots[at + EPOCH] = epoch;
   slots[at + NUMBER] = number;
 }
@@ -178,7 +93,7 @@ export function sealNamed(slot: Window, position: number): number {
   const words = memory[at];
   const epoch = memory[at + EPOCH];
   const number = memory[at + NUMBER];
-  const hash = hashPart(memory, at + HEAD_WORDS, words - FRAME_WORDS, NO_WORDS);
+  const hash = hashWords(slot, position + HEAD, words - FRAME, NO_WORDS);
   memory[at + CHECK] = checkOf(hash, salt, words, epoch, number);
   memory[at + words - 1] = tailOf(salt, epoch, number);
   return words;
@@ -194,7 +109,7 @@ export function wordsOf(
 ): number {
   const words = framedWords(window, position, epoch, number, wordsMax);
   if (words === 0) return 0;
-  const hash = hashWords(window, position + HEAD_WORDS, words - FRAME_WORDS, NO_WORDS);
+  const hash = hashWords(window, position + HEAD, words - FRAME, NO_WORDS);
   return isChecked(window, position, words, epoch, number, hash) ? words : 0;
 }
 
@@ -210,7 +125,7 @@ export function framedWords(
   if (memory[at + ((position + NUMBER) & mask)] !== (number | 0)) return 0;
   if (memory[at + ((position + EPOCH) & mask)] !== epoch) return 0;
   const words = memory[at + (position & mask)];
-  if (words < FRAME_WORDS || words > wordsMax) return 0;
+  if (words < FRAME || words > wordsMax) return 0;
   const tail = memory[at + ((position + words - 1) & mask)];
   return tail === tailOf(window.salt, epoch, number | 0) ? words : 0;
 }
@@ -227,7 +142,7 @@ export function framedPart(
   if (memory[at + NUMBER] !== (number | 0)) return 0;
   if (memory[at + EPOCH] !== epoch) return 0;
   const words = memory[at];
-  if (words < FRAME_WORDS || words > wordsMax) return 0;
+  if (words < FRAME || words > wordsMax) return 0;
   return memory[at + words - 1] === tailOf(salt, epoch, number | 0) ? words : 0;
 }
 
@@ -253,31 +168,6 @@ export function epochAt(window: Window, position: number): number {
 
 export function numberAt(window: Window, position: number): number {
   return word(window, position + NUMBER);
-}
-
-/** Copy `count` words between windows, either of which may wrap. Returns the hash of what was copied. */
-export function copyHashed(
-  from: Window,
-  fromPosition: number,
-  to: Window,
-  toPosition: number,
-  count: number,
-): number {
-  const source = from.words;
-  const target = to.words;
-  let hash = NO_WORDS;
-  for (let done = 0; done < count; ) {
-    const sourceAt = placeOf(from, fromPosition + done);
-    const targetAt = placeOf(to, toPosition + done);
-    const run = commonRun(from, fromPosition + done, to, toPosition + done, count - done);
-    for (let i = 0; i < run; i++) {
-      const value = source[sourceAt + i];
-      target[targetAt + i] = value;
-      hash = mix(hash, value);
-    }
-    done += run;
-  }
-  return hash;
 }
 
 /** Copy `count` words between windows, either of which may wrap. Each word is copied as a whole. */
@@ -310,7 +200,14 @@ export function copyPart(
   count: number,
 ): void {
   if (count <= LOOP_WORDS_MAX || ((fromAt ^ toAt) & 1) === 1) {
-    for (let i = 0; i < count; i++) to[toAt + i] = from[fromAt + i];
+    let i = 0;
+    for (; i + 4 <= count; i += 4) {
+      to[toAt + i] = from[fromAt + i];
+      to[toAt + i + 1] = from[fromAt + i + 1];
+      to[toAt + i + 2] = from[fromAt + i + 2];
+      to[toAt + i + 3] = from[fromAt + i + 3];
+    }
+    for (; i < count; i++) to[toAt + i] = from[fromAt + i];
     return;
   }
   const first = fromAt & 1;
@@ -385,27 +282,25 @@ export function readRange(
   if (first < count) memory.read(peer, from, count - first, words, at, tag);
 }
 
-/** The full number whose low 32 bits are `low` and which lies nearest to `near`. */
-export function extend(near: number, low: number): number {
-  return near + ((low - near) | 0);
-}
-
-/** `a - b` for two positions modulo 2³². */
-export function distance(a: number, b: number): number {
-  return (a - b) | 0;
-}
-
 /** Bytes into the words of a ring, little-endian, the last word filled up with zeros. */
 export function packBytes(bytes: Uint8Array, to: Window, position: number): void {
   const { words, at, mask } = to;
   const whole = bytes.length >> 2;
-  for (let i = 0; i < whole; i++) {
+  let i = 0;
+  for (; i + 4 <= whole; i += 4) {
     const b = i * 4;
-    words[at + ((position + i) & mask)] =
-      bytes[b] | (bytes[b + 1] << 8) | (bytes[b + 2] << 16) | (bytes[b + 3] << 24);
+    words[at + ((position + i) & mask)] = wordIn(bytes, b);
+    words[at + ((position + i + 1) & mask)] = wordIn(bytes, b + 4);
+    words[at + ((position + i + 2) & mask)] = wordIn(bytes, b + 8);
+    words[at + ((position + i + 3) & mask)] = wordIn(bytes, b + 12);
   }
+  for (; i < whole; i++) words[at + ((position + i) & mask)] = wordIn(bytes, i * 4);
   if (bytes.length % 4 === 0) return;
   let last = 0;
   for (let b = whole * 4; b < bytes.length; b++) last |= bytes[b] << ((b & 3) * 8);
   words[at + ((position + whole) & mask)] = last;
+}
+
+function wordIn(bytes: Uint8Array, at: number): number {
+  return bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
 }

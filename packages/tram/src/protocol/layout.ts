@@ -514,7 +514,7 @@ export class Layout {
     return this.firstReply + replica * this.replyStride + call * this.replySlotWords;
   }
 
-  /** Processes are numbered: the replicas of group 0, of group 1, …, then the clients. */
+  /** Participants are numbered: the replicas of group 0, of group 1, …, then the clients. */
   replicaParticipant(group: number, member: number): number {
     return group * this.sizes.replicas + member;
   }

@@ -28,10 +28,13 @@ test('a client is awake while it polls for a reply, and not after it', async () 
   const words = parkedWords(cluster.address);
   await using client = await Client.connect(cluster.address);
   expect(words.of(0)).toBe(PARKED.absent);
-  const reply = client.multicast([0], encode('m'));
-  await Promise.resolve();
-  expect(words.of(0)).toBe(PARKED.awake);
-  await reply;
+  // If something else has its core right after the message was sent, it does not poll for the reply.
+  for (let wasAwake = false; !wasAwake; ) {
+    const reply = client.multicast([0], encode('m'));
+    await Promise.resolve();
+    wasAwake = words.of(0) === PARKED.awake;
+    await reply;
+  }
   await until(() => words.of(0) === PARKED.absent);
 });
 

@@ -215,3 +215,105 @@ test('while there is work, agents in no hurry run in every fourth turn at most',
   expect(runs).toBeGreaterThanOrEqual(99);
   expect(runs).toBeLessThanOrEqual(102);
 });
+
+/** When an agent has run. Says what it does in each run, and when it is due after that. */
+class Recorded implements Agent {
+  readonly ranUs: number[] = [];
+  dueUs = Number.POSITIVE_INFINITY;
+
+  constructor(
+    private readonly work: readonly number[] = [],
+    private readonly everyUs = Number.POSITIVE_INFINITY,
+    /** From this run on it is due by its own account. */
+    private readonly dueFrom = 0,
+  ) {}
+
+  doWork(nowUs: number): number {
+    const run = this.ranUs.push(nowUs) - 1;
+    if (run >= this.dueFrom) this.dueUs = nowUs + this.everyUs;
+    return this.work[run] ?? 0;
+  }
+}
+
+const QUIET_US = 10_000;
+/** When a flag is set. */
+const FLAG_US = 1000;
+/** The clock is read after some turns. */
+const LATE_US = 16;
+
+/** A host that never parks. Each turn takes a microsecond, and the first one is a heartbeat. Sets this flag once. */
+function runQuietly(agents: readonly Agent[], flag?: number, heartbeatUs = 1e9): void {
+  const { words } = threadsArena(new SharedArrayBuffer(1024));
+  const readyLater = READY + agents.length;
+  const at = { parked: PARKED_AT, ready: READY, readyLater, allParked: [PARKED_AT] };
+  let clockUs = 0;
+  const relax = (): void => {
+    clockUs++;
+    if (flag !== undefined && clockUs === FLAG_US) words[flag] = 1;
+  };
+  const quietHeartbeatUs = heartbeatUs;
+  const pacing = { ...PACING, heartbeatUs, quietHeartbeatUs, spinUs: 1e9, relax };
+  const arena = {
+    words,
+    parking: { wait: () => undefined, wake: () => undefined },
+    close: () => undefined,
+  };
+  new Duty(arena, at, agents, pacing, () => clockUs).run(QUIET_US);
+}
+
+function expectAbout(us: number | undefined, expectedUs: number): void {
+  expect(us).toBeGreaterThanOrEqual(expectedUs - LATE_US);
+  expect(us).toBeLessThanOrEqual(expectedUs + LATE_US);
+}
+
+test('while no flag is set, an agent runs when it is due by its own account, and no other does', () => {
+  const everyUs = 100;
+  const others = [new Recorded(), new Recorded()];
+  const punctual = new Recorded([], everyUs);
+  runQuietly([others[0], punctual, others[1]]);
+  for (const { ranUs } of others) expect(ranUs).toEqual([0]);
+  const { ranUs } = punctual;
+  expect(ranUs.length).toBeGreaterThan(80);
+  for (let i = 1; i < ranUs.length; i++) expectAbout(ranUs[i] - ranUs[i - 1], everyUs);
+});
+
+test('an agent that runs because of its flag is due from then on, and no other is', () => {
+  const everyUs = 100;
+  const other = new Recorded();
+  const woken = new Recorded([], everyUs, 1);
+  runQuietly([other, woken], READY + 1);
+  expect(other.ranUs).toEqual([0]);
+  const [, first, second, third] = woken.ranUs;
+  expectAbout(first, FLAG_US);
+  // A second look.
+  expectAbout(second, FLAG_US);
+  expectAbout(third - second, everyUs);
+});
+
+test('an agent that has done much work because of its flag runs again at once', () => {
+  const other = new Recorded();
+  const woken = new Recorded([0, 1, MUCH_WORK, MUCH_WORK, 1]);
+  runQuietly([other, woken], READY + 1);
+  expect(other.ranUs).toEqual([0]);
+  // Its flag is set before the second run. The third one is a second look.
+  expect(woken.ranUs).toHaveLength(5);
+  expectAbout(woken.ranUs[4], FLAG_US);
+});
+
+test('while no other flag is set, a flag marked later is served in time', () => {
+  const agents = [new Recorded(), new Recorded()];
+  runQuietly(agents, READY + agents.length + 1);
+  expect(agents[0].ranUs).toEqual([0]);
+  expect(agents[1].ranUs).toHaveLength(2);
+  expect(agents[1].ranUs[1]).toBeLessThanOrEqual(FLAG_US + PACING.laterUs + LATE_US);
+});
+
+test('while no flag is set, each agent runs with every heartbeat', () => {
+  const heartbeatUs = 1000;
+  const agents = [new Recorded(), new Recorded()];
+  runQuietly(agents, undefined, heartbeatUs);
+  for (const { ranUs } of agents) {
+    expect(ranUs.length).toBeGreaterThanOrEqual(QUIET_US / (heartbeatUs + LATE_US));
+    for (let i = 1; i < ranUs.length; i++) expectAbout(ranUs[i] - ranUs[i - 1], heartbeatUs);
+  }
+});

@@ -1,11 +1,11 @@
 /** Mutations that break the rules of clients, their sessions, and replies. */
-import { CLIENT, COUNTERS, LAYOUT, LEADER, REPLIES } from './files.js';
+import { CLIENT, COUNTERS, HASH, LAYOUT, LEADER, REPLIES } from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const CLIENTS: Readonly<Record<string, Mutation>> = {
   'session-goes-on': {
     title: 'a new session continues the numbers of the session before it',
-    caughtBy: { seed: 8, as: 'liveness' },
+    caughtBy: { seed: 431, as: 'liveness' },
     edits: [
       {
         file: COUNTERS,
@@ -25,6 +25,18 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
     edits: [
       { file: LEADER, find: 'member.replies.sendAgain(client, inbox.session);', replace: ';' },
       { file: LEADER, find: 'member.replies.sendAgain(client);', replace: ';' },
+    ],
+  },
+  'hashes-again': {
+    title: 'a leader that copies a message loads each word again to hash it',
+    caughtBy: { script: 'interrupted-steps' },
+    edits: [
+      {
+        file: HASH,
+        find: 'hash = mixFour(hash, a, b, c, d);',
+        replace:
+          'hash = mixFour(hash, source[here], source[here + 1], source[here + 2], source[here + 3]);',
+      },
     ],
   },
   'same-notification': {
@@ -89,7 +101,24 @@ export const CLIENTS: Readonly<Record<string, Mutation>> = {
   },
   'client-never-resends': {
     title: 'a client writes each message only once',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 12, as: 'liveness' },
     edits: [{ file: CLIENT, find: 'this.resend(group, outbox);', replace: '' }],
+  },
+  'resends-unplanned': {
+    title:
+      'a client that has no message to write again does not look whether later ones are to be written again',
+    caughtBy: { seed: 14, as: 'liveness' },
+    edits: [
+      {
+        file: CLIENT,
+        find: 'this.resendsDueUs = nowUs + resendAfterUs;',
+        replace: 'this.resendsDueUs = Number.POSITIVE_INFINITY;',
+      },
+    ],
+  },
+  'cancel-unposted': {
+    title: 'a client does not note to which group it has a cancel to post',
+    caughtBy: { seed: 42, as: 'liveness' },
+    edits: [{ file: CLIENT, find: 'this.noteUnsent(call.entryGroup, outbox);', replace: '' }],
   },
 };

@@ -1,7 +1,7 @@
 /** Mutations that break the rules of deferred replies, cancels and sessions that end. */
 
 import type { Options } from '../plan.js';
-import { CLIENT, DELIVERY, LEADER, OUTBOX, SNAPSHOT, WAITING } from './files.js';
+import { CLIENT, DELIVERY, OUTBOX, OWN_ENTRIES, SNAPSHOT, WAITING } from './files.js';
 import type { Mutation } from './mutation.js';
 
 const CLIENTS_CRASH: Options = { faults: ['client-crash'] };
@@ -37,7 +37,7 @@ const AT_THE_GROUP: Readonly<Record<string, Mutation>> = {
   },
   'deferred-reply-early': {
     title: 'a deferred reply is not held until the gate has passed the entry that produced it',
-    caughtBy: { seed: 14, as: 'property' },
+    caughtBy: { seed: 58, as: 'property' },
     edits: [
       {
         file: DELIVERY,
@@ -111,7 +111,7 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   'ended-one-by-one': {
     title:
       'the service may reply to a call of a session that has ended, while it is told of another one',
-    caughtBy: { seed: 39, as: 'reply', options: CLIENTS_CRASH },
+    caughtBy: { seed: 173, as: 'reply', options: CLIENTS_CRASH },
     edits: [
       {
         file: WAITING,
@@ -130,8 +130,8 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 48, as: 'liveness', options: CLIENTS_CRASH },
     edits: [
       {
-        file: LEADER,
-        find: 'this.appendOwn(OWN_KIND.sessionEnded, client, session);',
+        file: OWN_ENTRIES,
+        find: 'this.propose(OWN_KIND.sessionEnded, client, session);',
         replace: '',
       },
     ],
@@ -139,7 +139,9 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
   'session-end-uncertain': {
     title: 'a leader proposes the end of a session that may not have ended',
     caughtBy: { seed: 4, as: 'reply' },
-    edits: [{ file: LEADER, find: '!edges.hasSessionEnded(client, session)', replace: 'false' }],
+    edits: [
+      { file: OWN_ENTRIES, find: '!edges.hasSessionEnded(client, session)', replace: 'false' },
+    ],
   },
   'session-end-reopens': {
     title: 'the end of a session that comes late opens a later one again',
@@ -169,7 +171,7 @@ const AT_THE_CLIENT: Readonly<Record<string, Mutation>> = {
   },
   'deferred-frees-place-early': {
     title: 'a message leaves its place in the ring once one of its groups has deferred its reply',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 316, as: 'liveness' },
     edits: [
       {
         file: OUTBOX,

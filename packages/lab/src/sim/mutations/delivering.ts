@@ -13,12 +13,34 @@ import type { Mutation } from './mutation.js';
 export const DELIVERING: Readonly<Record<string, Mutation>> = {
   'decided-before-held': {
     title: 'followers are told that entries are decided before f+1 members hold them',
-    caughtBy: { seed: 81, as: 'divergence' },
+    caughtBy: { seed: 93, as: 'divergence' },
     edits: [
       {
         file: REPLICATION,
         find: 'const { decided, memory } = this;',
         replace: 'const { endIndex: decided, memory } = this;',
+      },
+    ],
+  },
+  'all-held-by-f': {
+    title: 'if f members have all entries of the leader, these are decided',
+    caughtBy: { seed: 8, as: 'divergence' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: 'let missing = quorum - 1;',
+        replace: 'let missing = quorum - 2;',
+      },
+    ],
+  },
+  'counts-before-marker': {
+    title: 'a member that has all entries counts before the marker makes them its log',
+    caughtBy: { script: 'takeover-races' },
+    edits: [
+      {
+        file: REPLICATION,
+        find: "heldIndex === endIndex && phase === 'installed'",
+        replace: 'heldIndex === endIndex',
       },
     ],
   },
@@ -80,7 +102,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'waits-for-lagging': {
     title: 'a leader whose log is full waits until a member that lags has delivered',
-    caughtBy: { seed: 20, as: 'availability' },
+    caughtBy: { seed: 425, as: 'availability' },
     edits: [{ file: TRUNCATION, find: 'this.waitUs > 0', replace: 'true' }],
   },
   'believes-old-rows': {
@@ -103,7 +125,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'backlog-of-any-ballot': {
     title: 'a piece of the backlog has entries of several ballots',
-    caughtBy: { seed: 117, as: 'assertion' },
+    caughtBy: { seed: 120, as: 'assertion' },
     edits: [{ file: BACKLOG, find: 'piece?.ballot !== ballot', replace: 'piece === undefined' }],
   },
   'fetches-from-any': {
@@ -113,7 +135,7 @@ export const DELIVERING: Readonly<Record<string, Mutation>> = {
   },
   'never-left-behind': {
     title: 'a follower does not notice that it was left behind',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 259, as: 'liveness' },
     edits: [
       { file: DELIVERY, find: 'return isBehind ? first : missingState;', replace: 'return 0;' },
     ],

@@ -1,11 +1,11 @@
 /** Mutations that break the rules of feeds: what goes down the tree. */
-import { FEED, LAYOUT, LEADER, TRUNCATION } from './files.js';
+import { FEED, INBOX, LAYOUT, LEADER, TRUNCATION } from './files.js';
 import type { Mutation } from './mutation.js';
 
 export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-end-first': {
     title: 'the end of a feed is published before its entries are written',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 205, as: 'assertion' },
     edits: [
       {
         file: FEED,
@@ -30,9 +30,31 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
     caughtBy: { script: 'feed-races' },
     edits: [{ file: LEADER, find: '!parent.isCurrent()', replace: '!parent.isCurrent() && false' }],
   },
+  'feed-start-overlooked': {
+    title: 'a leader that has read a feed to its end does not look at its start again',
+    caughtBy: { seed: 11, as: 'liveness' },
+    edits: [{ file: INBOX, find: 'return !this.start.isUnchanged();', replace: 'return false;' }],
+  },
+  'feed-end-overlooked': {
+    title: 'a leader that has read a feed to its end does not look at its end again',
+    caughtBy: { seed: 4, as: 'liveness' },
+    edits: [
+      {
+        file: INBOX,
+        find: ' || this.window.words[this.end] !== endPosition',
+        replace: '',
+      },
+    ],
+  },
+  'feed-rest-overlooked': {
+    title:
+      'a leader that has not read a feed to its end does not look at it again before the end moves',
+    caughtBy: { seed: 6, as: 'liveness' },
+    edits: [{ file: INBOX, find: 'endPosition !== this.position ||', replace: '' }],
+  },
   'feed-dropped-undecided': {
     title: 'a feed drops entries that the child has not decided',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 431, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -49,7 +71,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   'feed-pieces-joined': {
     title:
       'entries that do not lie side by side in the log are written to a feed as one piece of it',
-    caughtBy: { seed: 26, as: 'liveness' },
+    caughtBy: { seed: 467, as: 'liveness' },
     edits: [
       {
         file: FEED,
@@ -82,7 +104,7 @@ export const FEEDS: Readonly<Record<string, Mutation>> = {
   },
   'feed-drop-uncounted': {
     title: 'a feed keeps its first position when entries are dropped from the log',
-    caughtBy: { seed: 13, as: 'liveness' },
+    caughtBy: { seed: 50, as: 'liveness' },
     edits: [
       {
         file: FEED,

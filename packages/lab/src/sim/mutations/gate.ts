@@ -148,7 +148,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'old-position': {
     title:
       'a new leader looks for the entries that wait for its gate where an earlier leadership stopped',
-    caughtBy: { seed: 3, as: 'property', options: { ...STRICT, replicas: 3 } },
+    caughtBy: { seed: 353, as: 'property', options: { ...STRICT, replicas: 3 } },
     edits: [
       {
         file: GATE,
@@ -160,7 +160,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'forgets-dropped': {
     title:
       'a leader whose gate is below the base of its log forgets what it has dropped since it leads',
-    caughtBy: { seed: 164, as: 'property', options: STRICT },
+    caughtBy: { seed: 306, as: 'property', options: STRICT },
     edits: [
       {
         file: GATE,
@@ -171,7 +171,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-leading': {
     title: 'a new leader sends all kept replies at once',
-    caughtBy: { seed: 257, as: 'property', options: STRICT },
+    caughtBy: { seed: 495, as: 'property', options: STRICT },
     edits: [
       {
         file: LEADER,
@@ -182,7 +182,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'sends-all-when-nudged': {
     title: 'a leader that is nudged sends replies that it holds',
-    caughtBy: { seed: 61, as: 'property', options: STRICT },
+    caughtBy: { seed: 202, as: 'property', options: STRICT },
     edits: [
       {
         file: REPLIES,
@@ -213,7 +213,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   },
   'settled-not-in-rows': {
     title: 'a leader does not learn from the rows of its children what they have settled',
-    caughtBy: { seed: 10, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 60, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,
@@ -225,7 +225,7 @@ export const GATES: Readonly<Record<string, Mutation>> = {
   'gate-not-told-again': {
     title:
       'a leader does not tell its gate to a child member that has come back, if its feed is empty',
-    caughtBy: { seed: 16, as: 'liveness', options: STRICT },
+    caughtBy: { seed: 201, as: 'liveness', options: STRICT },
     edits: [
       {
         file: FEED,

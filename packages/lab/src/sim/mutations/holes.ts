@@ -61,7 +61,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H3: {
     title: 'a leader does not install its log at a member that grants late',
-    caughtBy: { seed: 10, as: 'liveness' },
+    caughtBy: { seed: 90, as: 'liveness' },
     edits: [
       {
         file: TAKEOVER,
@@ -85,7 +85,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   H5: {
     title:
       'a new leader finds its place in an inbox by searching there for the last logged message',
-    caughtBy: { seed: 22, as: 'liveness' },
+    caughtBy: { seed: 39, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -98,8 +98,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
       },
       {
         file: LEADER,
-        find: 'isChecked, NO_WORDS, numberAt, ',
-        replace: 'isChecked, NO_WORDS, numberAt, tailOf, ',
+        find: 'isChecked, numberAt, ',
+        replace: 'isChecked, numberAt, tailOf, ',
       },
     ],
   },
@@ -125,7 +125,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H8: {
     title: 'one variable holds the ballot that a member proposes and the one that it has promised',
-    caughtBy: { seed: 12, as: 'liveness' },
+    caughtBy: { seed: 134, as: 'liveness' },
     edits: [
       { file: TAKEOVER, find: 'member.promised !== this.ballot', replace: 'false' },
       {
@@ -137,7 +137,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H9: {
     title: 'a request is cleared when it is read, and is never sent again',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 416, as: 'liveness' },
     edits: [
       {
         file: GRANTS,
@@ -159,7 +159,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H12: {
     title: 'a leader that has promised another candidate still counts its own copy',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 421, as: 'divergence' },
     edits: [
       {
         file: REPLICA,
@@ -170,7 +170,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H13: {
     title: 'a leader ignores refusals while a quorum remains',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 416, as: 'liveness' },
     edits: [
       { file: REPLICA, find: '(isNotified || hasNews) && this.mustOutbid()', replace: 'false' },
     ],
@@ -192,8 +192,8 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
     edits: [
       {
         file: REPLICATION,
-        find: 'reachedBy(held, this.member.quorum)',
-        replace: 'reachedBy(held, this.member.replicas)',
+        find: 'const { quorum } = this.member;',
+        replace: 'const quorum = this.member.replicas;',
       },
     ],
   },
@@ -383,7 +383,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H26: {
     title: 'a child reports entries that its leader has taken, even if they are not decided',
-    caughtBy: { seed: 320, as: 'liveness' },
+    caughtBy: { seed: 180, as: 'liveness' },
     edits: [
       {
         file: LEADER,
@@ -416,7 +416,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H28: {
     title: 'a leader notices a higher promise only when it writes',
-    caughtBy: { seed: 29, as: 'liveness' },
+    caughtBy: { seed: 176, as: 'liveness' },
     edits: [
       {
         file: REPLICA,
@@ -447,7 +447,7 @@ export const HOLES: Readonly<Record<string, Mutation>> = {
   },
   H30: {
     title: 'a member that resumes grants the ballot that it had promised a second time',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 483, as: 'liveness' },
     edits: [
       {
         file: GRANTS,

@@ -8,7 +8,7 @@
  */
 
 /** What participants share, and everything that reads or writes it. Paths below the library's `dist`. */
-const INSTRUMENTED = /^(?:protocol\/.*|memory\/(?:record|shared))\.js$/;
+const INSTRUMENTED = /^(?:protocol\/.*|memory\/(?:hash|places|record|shared))\.js$/;
 
 /** A name, or names with dots between them: what an element access or a call of a method starts with. */
 const NAME = String.raw`(?<![\w$.])((?:[\w$]+\.)*[\w$]+)`;

@@ -74,7 +74,7 @@ const CAMPAIGNING: Readonly<Record<string, Mutation>> = {
   },
   'lateness-excuses-all': {
     title: 'a member that is late with every step never suspects another member',
-    caughtBy: { seed: 23, as: 'liveness' },
+    caughtBy: { seed: 50, as: 'liveness' },
     edits: [
       {
         file: SUSPICION,
@@ -133,7 +133,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'taken-ballot-kept': {
     title: 'a leader keeps its ballot although a member that had promised it now refuses it',
-    caughtBy: { seed: 11, as: 'liveness' },
+    caughtBy: { seed: 416, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'this.ballotIsTaken = true;', replace: ';' }],
   },
   'unreachable-ballot-kept': {
@@ -149,7 +149,7 @@ const TAKING_OVER: Readonly<Record<string, Mutation>> = {
   },
   'installs-twice': {
     title: 'a leader installs its log twice at one incarnation of a member under one ballot',
-    caughtBy: { seed: 12, as: 'liveness' },
+    caughtBy: { seed: 478, as: 'liveness' },
     edits: [{ file: TAKEOVER, find: 'known.incarnation === answer.incarnation', replace: 'false' }],
   },
   'marker-first': {

@@ -6,7 +6,7 @@ import {
   DELIVERY,
   GROUP_PROGRESS,
   JOURNAL_SNAPSHOTS,
-  LEADER,
+  OWN_ENTRIES,
   RECOVERABLE,
   RECOVERY_PLAN,
   SNAPSHOT,
@@ -27,8 +27,8 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
     caughtBy: SCRIPT,
     edits: [
       {
-        file: LEADER,
-        find: 'set(MESSAGE.number, isComplete ? member.marks : member.completeMark);',
+        file: OWN_ENTRIES,
+        find: 'this.set(MESSAGE.number, isComplete ? member.marks : member.completeMark);',
         replace: ';',
       },
     ],
@@ -61,7 +61,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   'marks-undelivered': {
     title: 'a leader proposes a mark while another one is not delivered, with the same number',
     caughtBy: { seed: 104, as: 'assertion', options: ALWAYS },
-    edits: [{ file: LEADER, find: ' || this.endOfMark > member.nextToDeliver', replace: '' }],
+    edits: [{ file: OWN_ENTRIES, find: ' || this.endOfMark > member.nextToDeliver', replace: '' }],
   },
   'marks-not-restored': {
     title: 'a member that restores a snapshot does not know how many marks there were',
@@ -110,7 +110,7 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
   'marks-impatient': {
     title: 'marks follow each other at most so many suspicions apart, although disks take longer',
     caughtBy: SCRIPT,
-    edits: [{ file: LEADER, find: ', MARK_WAIT_US)', replace: ')' }],
+    edits: [{ file: OWN_ENTRIES, find: ', MARK_WAIT_US)', replace: ')' }],
   },
   'busy-disk-never-begins': {
     title:

@@ -17,7 +17,7 @@ export interface Mutation {
 }
 
 export interface BySeed {
-  /** A low seed whose run fails soon, with these options. */
+  /** A seed whose run fails within few steps, with these options. */
   readonly seed: number;
   readonly as: SimulationFailure['kind'];
   /** Which runs show it best. */

@@ -39,7 +39,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'failed-sync-trusted': {
     title: 'a host that starts again after a failed sync relies on what the page cache has',
-    caughtBy: { seed: 38, as: 'recovery', options: FAILURES },
+    caughtBy: { seed: 349, as: 'recovery', options: FAILURES },
     edits: [{ file: JOURNAL_READER, find: 'rewriteEnd(disk, era, identity);', replace: ';' }],
   },
   'recovers-with-f': {
@@ -66,7 +66,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'nothing-appended': {
     title: 'a recovery does not give a group what its parent has for it and it lacks',
-    caughtBy: { seed: 8, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 151, as: 'recovery', options: CUTS },
     edits: [
       {
         file: RECOVERY_PLAN,
@@ -100,7 +100,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'lets-in-early': {
     title: 'clients are let in before f + 1 members of every group have opened the era',
-    caughtBy: { seed: 9, as: 'recovery', options: RIVALS },
+    caughtBy: { seed: 189, as: 'recovery', options: RIVALS },
     edits: [
       {
         file: WHOLE_RECOVERY,
@@ -128,7 +128,7 @@ export const POWER_CUTS: Readonly<Record<string, Mutation>> = {
   },
   'counts-before-stable': {
     title: 'a snapshot replaces entries before they are stable',
-    caughtBy: { seed: 58, as: 'recovery', options: CUTS },
+    caughtBy: { seed: 58, as: 'liveness', options: CUTS },
     edits: [
       {
         file: GROUP_PROGRESS,

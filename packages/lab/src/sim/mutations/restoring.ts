@@ -52,7 +52,7 @@ export const RESTORING: Readonly<Record<string, Mutation>> = {
   },
   'forgets-left-snapshot': {
     title: 'a member that resumes ignores the snapshot that it left',
-    caughtBy: { seed: 23, as: 'liveness' },
+    caughtBy: { seed: 181, as: 'liveness' },
     edits: [{ file: REPLICA, find: 'this.snapshots.resumeFrom(left);', replace: '{}' }],
   },
   'restores-needlessly': {

@@ -5,7 +5,7 @@ import type { Mutation } from './mutation.js';
 export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-ignored': {
     title: 'a write to shared memory succeeds whatever its target permits',
-    caughtBy: { seed: 20, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 205, as: 'assertion', options: { memory: 'shared' } },
     edits: [
       {
         file: SHARED,
@@ -17,7 +17,7 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   'permission-read-first': {
     title: 'the permission of a write to shared memory is read before its words are stored',
     caughtBy: {
-      seed: 100,
+      seed: 50,
       as: 'divergence',
       options: {
         memory: 'shared',
@@ -57,7 +57,7 @@ export const SHARED_MEMORY: Readonly<Record<string, Mutation>> = {
   },
   'at-once-unpermitted': {
     title: 'a write to shared memory that succeeds at once does so whatever its target permits',
-    caughtBy: { seed: 226, as: 'divergence', options: { memory: 'shared' } },
+    caughtBy: { seed: 30, as: 'divergence', options: { memory: 'shared' } },
     edits: [
       { file: SHARED, find: 'if (this.words[this.permissions[peer]] === guard)', replace: '' },
     ],

@@ -27,7 +27,7 @@ export function homeOf(slot: number, hosts: number): number {
 export class HomeSlots implements SlotKeeper {
   /** Our share of the slots, and from when on each may be taken: until then it waits for its client. */
   private readonly freeAtMs = new Map<number, number>();
-  /** By slot, for the clients that have connected. */
+  /** The sessions of connected clients, by slot. */
   private readonly sessions = new Map<number, number>();
   private readonly connected = new Set<number>();
   private lastSession = 0;

@@ -69,7 +69,7 @@ export async function openHosts(settings: MachineHostsSettings): Promise<Machine
 
 class ThreadedHosts implements MachineHosts {
   private readonly threads: readonly HostThread[];
-  /** Why the first host that has failed did so. */
+  /** The error of the first host that has failed. */
   private failure: unknown;
 
   private constructor(
@@ -87,7 +87,7 @@ class ThreadedHosts implements MachineHosts {
     await Promise.all(all.threads.map(({ opened }) => opened));
     if (all.threads.some(({ failure }) => failure !== undefined)) {
       all.stop();
-      // Throws why.
+      // Throws the error that ended the host.
       await all.run();
     }
     return all;

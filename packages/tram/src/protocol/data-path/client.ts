@@ -54,9 +54,9 @@ export interface CallListener {
   cancelled?(call: Call): void;
 }
 
-/** The time between two resends doubles at most so often. */
+/** The time between two resends doubles at most this often. */
 const RESEND_DOUBLINGS_MAX = 4;
-/** And the time between two nudges while calls wait, which may be long. */
+/** The time between two nudges of calls that wait doubles at most this often. Calls may wait for long. */
 const NUDGE_DOUBLINGS_MAX = 6;
 /** No member. */
 const UNKNOWN = -1;
@@ -70,11 +70,16 @@ export class Client {
   outstanding = 0;
   /** Per group, the messages whose entry group it is; opened when they are first needed. */
   private readonly outboxes: (Outbox | undefined)[];
+  /** The groups to which there is something to post, each of them once: the first `unsentCount` elements. */
+  private readonly unsent: Int32Array;
+  private unsentCount = 0;
+  /** No message is to be posted again before this time. */
+  private resendsDueUs = Number.NEGATIVE_INFINITY;
   /** Used in turn, so that replies to consecutive messages lie side by side and are written together. */
   private readonly free: CallQueue;
   /** The calls that wait: those with destinations that have deferred their reply. In no particular order. */
   private readonly waiting: Call[] = [];
-  /** When the destinations of these were last nudged, or the first of them began to wait; and how often since. */
+  /** When the destinations of waiting calls were last nudged, or the first call began to wait; and how many nudges there were since. */
   private nudgedUs = 0;
   private nudgesWhileWaiting = 0;
   private readonly isStrict: boolean;
@@ -113,6 +118,7 @@ export class Client {
     const { layout, memory } = edges;
     const { callsMax, groups, replicas } = layout.sizes;
     this.outboxes = new Array<Outbox | undefined>(groups).fill(undefined);
+    this.unsent = new Int32Array(groups);
     this.entryGroups = edges.overlay.parents.map((_, group) => edges.overlay.pathTo(group));
     this.groupsLow = groups >= 32 ? -1 : (1 << groups) - 1;
     this.groupsHigh = groups <= 32 ? 0 : groups === 64 ? -1 : (1 << (groups - 32)) - 1;
@@ -175,10 +181,16 @@ export class Client {
     call.isGivenUp = false;
     call.isCancel = false;
     call.isMark = isMark;
+    this.noteUnsent(entryGroup, outbox);
     outbox.add(call, payload, this.nowUs);
     this.outstanding++;
     this.lastCall = call;
     return 'accepted';
+  }
+
+  /** Is called before something is added to an outbox. If `flush` has posted all that is there, it has not noted the group yet. */
+  private noteUnsent(group: number, outbox: Outbox): void {
+    if (outbox.sentPosition === outbox.endPosition) this.unsent[this.unsentCount++] = group;
   }
 
   private openOutbox(group: number): Outbox {
@@ -225,6 +237,7 @@ export class Client {
       const outbox = this.outboxes[call.entryGroup]!;
       if (!call.isGivenUp || call.isInOutbox || !outbox.hasRoom(0)) continue;
       this.stopWaiting(call);
+      this.noteUnsent(call.entryGroup, outbox);
       outbox.addCancel(call, this.nowUs);
     }
   }
@@ -251,17 +264,17 @@ export class Client {
 
   /** Post new messages to every replica of their entry group: one write each, two where the ring wraps. */
   flush(): number {
-    let work = 0;
-    for (let group = 0; group < this.outboxes.length; group++) {
-      const outbox = this.outboxes[group];
-      if (outbox === undefined || outbox.sentPosition === outbox.endPosition) continue;
+    const { unsentCount } = this;
+    for (let i = 0; i < unsentCount; i++) {
+      const group = this.unsent[i];
+      const outbox = this.outboxes[group]!;
       if (!outbox.isOpen) this.writeControl(group, outbox);
       outbox.isOpen = true;
       this.post(group, outbox, outbox.sentPosition);
       outbox.sentPosition = outbox.endPosition;
-      work++;
     }
-    return work;
+    this.unsentCount = 0;
+    return unsentCount;
   }
 
   /** Announce our session, and how often we have nudged, to every replica of a group. */
@@ -458,12 +471,19 @@ export class Client {
   /** Resend where no reply has come for too long, ever more patiently, so that replies can arrive before that. */
   private resendOverdue(): number {
     const { nowUs } = this;
+    if (nowUs < this.resendsDueUs) return 0;
+    const { resendAfterUs } = this.edges.timing;
+    // A message that is offered later is not due before that, nor is an outbox that makes progress later.
+    this.resendsDueUs = nowUs + resendAfterUs;
     let work = 0;
     for (let group = 0; group < this.outboxes.length; group++) {
       const outbox = this.outboxes[group];
       if (outbox === undefined || outbox.calls.length === 0) continue;
-      const patienceUs = this.edges.timing.resendAfterUs * (1 << outbox.resends);
-      if (nowUs - outbox.lastProgressUs < patienceUs) continue;
+      const dueUs = outbox.lastProgressUs + resendAfterUs * (1 << outbox.resends);
+      if (nowUs < dueUs) {
+        this.resendsDueUs = Math.min(this.resendsDueUs, dueUs);
+        continue;
+      }
       outbox.lastProgressUs = nowUs;
       outbox.resends = Math.min(outbox.resends + 1, RESEND_DOUBLINGS_MAX);
       this.resend(group, outbox);

@@ -15,7 +15,7 @@ import { destinationsHigh, destinationsLow } from './counters.js';
 import { type Cursor, Feed } from './feed.js';
 import type { Replication } from './replication.js';
 
-/** No count of news. */
+/** The feeds have not seen any count of news yet. */
 const UNKNOWN = -1;
 
 export class Forwarding implements Cursor {
@@ -29,7 +29,7 @@ export class Forwarding implements Cursor {
   /** All groups below this one. */
   private belowLow = 0;
   private belowHigh = 0;
-  /** The feeds that have something to flush or to tell, so many of them. */
+  /** The feeds that have something to flush or to tell: the first `touchedCount` elements. */
   private readonly touched: Feed[] = [];
   private touchedCount = 0;
   /** Does a feed owe something to child members that do not lead? They get it in the next full step. */

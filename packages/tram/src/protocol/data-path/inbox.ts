@@ -124,6 +124,7 @@ class FeedReader {
 
   /** Go to the first entry from index `next` of the parent's log on. Returns its words, or 0 if the feed lacks it. */
   seek(next: number): number {
+    if (!this.hasNews()) return 0;
     const { observer, memory } = this.member.edges;
     if (this.start.poll()) {
       this.restart();
@@ -141,6 +142,18 @@ class FeedReader {
       observer.transition('stale feed skipped');
       this.advance(words);
     }
+  }
+
+  /**
+   * Is there an entry that was not looked at, or may there be one by now? The writer tells a new end after it has posted an
+   * entry. It tells a new start, with another number, before it posts other entries where we have been. So if we have read
+   * everything before the end, and neither of them has changed since, there is nothing new. An old value that a plain load
+   * returns only delays us.
+   */
+  private hasNews(): boolean {
+    const { endPosition } = this;
+    if (endPosition !== this.position || this.window.words[this.end] !== endPosition) return true;
+    return !this.start.isUnchanged();
   }
 
   /** The writer announces a new start: continue there unless we are past it. */
@@ -162,10 +175,10 @@ class FeedReader {
     return framedWords(window, position, epoch, numberAt(window, position), entryWordsMax);
   }
 
-  /** Words of the run of entries from `position` on, of at most so many entries and words. */
-  runWords(entriesMax: number, wordsMax: number): number {
-    let words = 0;
-    for (let count = 0; count < entriesMax; count++) {
+  /** Words of the run that begins with this entry at `position`, of at most so many entries and words. */
+  runWords(first: number, entriesMax: number, wordsMax: number): number {
+    let words = first;
+    for (let count = 1; count < entriesMax; count++) {
       const next = this.wordsAt((this.position + words) | 0);
       if (next === 0 || words + next > wordsMax) break;
       words += next;
@@ -256,9 +269,9 @@ export class ParentInbox {
     return this.feeds[this.current].position;
   }
 
-  /** Words of the run of entries from `position` on, of at most so many entries and words. */
-  runWords(entriesMax: number, wordsMax: number): number {
-    return this.feeds[this.current].runWords(entriesMax, wordsMax);
+  /** Words of the run that begins with this entry at `position`, of at most so many entries and words. */
+  runWords(first: number, entriesMax: number, wordsMax: number): number {
+    return this.feeds[this.current].runWords(first, entriesMax, wordsMax);
   }
 
   /** The index in the parent's log of an entry with this number. */

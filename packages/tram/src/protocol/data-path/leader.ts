@@ -18,26 +18,13 @@ import {
   distance,
   FRAME_WORDS,
   HEAD_WORDS,
-  hashWords,
+  hashFour,
   isChecked,
-  NO_WORDS,
   numberAt,
-  placeOf,
   word,
 } from '../../memory/record.js';
 import { assert } from '../assert.js';
-import {
-  MARK,
-  MESSAGE,
-  messageWords,
-  NO_CLIENT,
-  OWN,
-  OWN_ENTRY_WORDS,
-  OWN_KIND,
-  PARENT,
-  SOURCE,
-  sourceIn,
-} from '../layout.js';
+import { MESSAGE, OWN, PARENT, SOURCE, sourceIn } from '../layout.js';
 import type { Rows } from '../leadership/rows.js';
 import type { Member } from '../member.js';
 import { WIDE } from '../wide.js';
@@ -46,24 +33,17 @@ import type { Delivering } from './delivery.js';
 import { Forwarding } from './forwarding.js';
 import { ClientInbox, ParentInbox } from './inbox.js';
 import type { OrderedClock } from './ordered-clock.js';
+import { OwnEntries } from './own-entries.js';
 import { Recoverable } from './recoverable.js';
 import type { Replication } from './replication.js';
 import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
-/**
- * Marks are proposed at least so many times the time apart after which members are suspected. Only the last mark gets
- * complete. So as long as it does not, the next one comes later and later, up to so many times: disks may take longer. They do
- * however short that time is, so this limit is not below so many microseconds.
- */
-const SUSPICIONS_PER_MARK = 2;
-const MARK_PATIENCE_MAX = 64;
-const MARK_WAIT_US = 10_000_000;
-
 export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
+  private readonly ownEntries: OwnEntries;
   readonly forwarding: Forwarding;
   /** Counters over all entries of the log, decided or not. Never behind `member.delivered`. */
   private readonly proposed: Counters;
@@ -75,18 +55,10 @@ export class Leader {
   private turn = 0;
   /** Do the clients come before the parent in the next round? */
   private clientsFirst = false;
-  /** When to look again whether sessions have ended, and per client slot, the one whose end this leader has proposed. */
-  private sessionsDueUs = 0;
-  private readonly endedSessions: Int32Array;
+  private readonly firstIndex: number;
   /** Did an entry find no room in the log in this round? And has the round made room for it at its end? */
   private logIsFull = false;
   hasMadeRoom = false;
-  /** The index behind the last tick that was proposed. */
-  private endOfTick = -1;
-  /** When the last mark was proposed, how long the next one waits for it to get complete, and the index behind it. */
-  private markedUs = Number.NEGATIVE_INFINITY;
-  private markWaitUs = 0;
-  private endOfMark = -1;
 
   constructor(
     private readonly member: Member,
@@ -94,15 +66,18 @@ export class Leader {
     private readonly replication: Replication,
     private readonly delivering: Delivering,
     /** Absent if the service wants no ticks. */
-    private readonly clock: OrderedClock | undefined,
+    clock: OrderedClock | undefined,
   ) {
     const { sizes } = member.layout;
     this.parent = new ParentInbox(member);
+    this.firstIndex = sizes.firstIndex;
     for (let c = 0; c < sizes.clients; c++) this.clients.push(new ClientInbox(member, c));
     this.forwarding = new Forwarding(member, rows, replication);
     this.proposed = member.newCounters();
-    this.endedSessions = new Int32Array(sizes.clients);
     const { forwarding, parent, proposed } = this;
+    this.ownEntries = new OwnEntries(member, replication, proposed, clock, (words, hash, kind) =>
+      this.append(words, hash, OWN, kind, 0),
+    );
     const { feeds } = forwarding;
     this.settling = new Settling(member, replication, feeds, parent, proposed);
     this.recoverable = new Recoverable(member, rows, replication, feeds, parent, proposed);
@@ -117,14 +92,12 @@ export class Leader {
   lead(): void {
     const { member, replication } = this;
     this.recoverCounters();
-    this.endedSessions.fill(0);
+    this.ownEntries.start();
     // From the log's base, whatever this member has delivered: the child says what it has (H4).
     this.forwarding.start();
     this.parent.rewind();
     this.settling.start();
     this.recoverable.start();
-    // The log may have a mark that is not delivered here.
-    this.endOfMark = replication.endIndex;
     // All kept replies are sent, now or when the gate has passed them, so earlier nudges are answered by that.
     for (const inbox of this.clients) inbox.takeNudge();
     this.pollAllClients();
@@ -162,115 +135,21 @@ export class Leader {
    * @param isQuick  are the logs of a quorum enough, for now?
    */
   order(nowUs: number, isQuick: boolean): number {
-    this.logIsFull = false;
+    const { ownEntries } = this;
     // A tick is small and often due: after one, those that wait for room in the log come first.
-    const endsWithTick = this.endOfTick === this.replication.endIndex;
-    if (!endsWithTick) this.proposeTick(nowUs);
-    if (this.member.waiting.total > 0) this.proposeSessionEnds(nowUs);
-    if (this.awaitsMark()) this.proposeMark(nowUs);
+    const { logEndsWithTick } = ownEntries;
+    const hasTick = logEndsWithTick || ownEntries.proposeTick(nowUs);
+    const hasEnds = ownEntries.proposeSessionEnds(nowUs);
+    const hasMark = ownEntries.proposeMark(nowUs);
+    this.logIsFull = !(hasTick && hasEnds && hasMark);
     const work = this.pollInboxes();
-    if (endsWithTick && !this.logIsFull) this.proposeTick(nowUs);
+    if (logEndsWithTick && !this.logIsFull) this.logIsFull = !ownEntries.proposeTick(nowUs);
     return work + this.replicate(isQuick);
-  }
-
-  /** Advance ordered time, if that is due. One tick at a time is undecided: if none gets decided, they do not pile up. */
-  private proposeTick(nowUs: number): void {
-    const { clock } = this;
-    if (clock === undefined || this.hasUndecidedTick) return;
-    const { orderedUs } = this.proposed;
-    if (!clock.isDue(orderedUs, nowUs)) return;
-    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
-      this.logIsFull = true;
-      return;
-    }
-    const stampUs = clock.advance(orderedUs);
-    this.appendOwn(OWN_KIND.tick, stampUs | 0, Math.floor(stampUs / WIDE));
-    this.endOfTick = this.replication.endIndex;
-  }
-
-  /** If the client of a call that waits has ended, let the group know. */
-  private proposeSessionEnds(nowUs: number): void {
-    const { waiting, edges } = this.member;
-    if (nowUs < this.sessionsDueUs) return;
-    this.sessionsDueUs = nowUs + edges.timing.suspectAfterUs;
-    for (let client = 0; client < waiting.counts.length; client++) {
-      const session = waiting.firstLive[client];
-      if (waiting.counts[client] === 0 || this.endedSessions[client] === session) continue;
-      if (!edges.hasSessionEnded(client, session)) continue;
-      if (!this.hasRoom(OWN_ENTRY_WORDS)) {
-        this.logIsFull = true;
-        this.sessionsDueUs = nowUs;
-        return;
-      }
-      this.endedSessions[client] = session;
-      this.appendOwn(OWN_KIND.sessionEnded, client, session);
-    }
-  }
-
-  /** Does this group lead the tree, and does a journal wait for a mark? */
-  private awaitsMark(): boolean {
-    const { journal, overlay } = this.member.edges;
-    if (journal === undefined || this.member.group !== overlay.root) return false;
-    return journal.awaitsMark || this.member.awaitsMark;
-  }
-
-  /** Give all groups the next mark, which says also which one is complete. One at a time is undelivered. */
-  private proposeMark(nowUs: number): void {
-    const { member, replication } = this;
-    const { timing, observer, overlay } = member.edges;
-    const isComplete = member.subtreeMark === member.marks;
-    const leastUs = SUSPICIONS_PER_MARK * timing.suspectAfterUs;
-    const waitUs = isComplete ? leastUs : Math.max(leastUs, this.markWaitUs);
-    if (nowUs < this.markedUs + waitUs || this.endOfMark > member.nextToDeliver) return;
-    if (!this.hasRoom(OWN_ENTRY_WORDS)) {
-      this.logIsFull = true;
-      return;
-    }
-    const mostUs = Math.max(MARK_PATIENCE_MAX * leastUs, MARK_WAIT_US);
-    this.markWaitUs = isComplete ? 0 : Math.min(2 * waitUs, mostUs);
-    this.markedUs = nowUs;
-    const { ring, nextBody } = replication;
-    const set = (field: number, value: number): void => {
-      ring.words[placeOf(ring, nextBody + field)] = value;
-    };
-    this.clearOwn();
-    set(MESSAGE.number, isComplete ? member.marks : member.completeMark);
-    set(MESSAGE.destinationsLow, overlay.reachLow[member.group]);
-    set(MESSAGE.destinationsHigh, overlay.reachHigh[member.group]);
-    set(MESSAGE.payloadBytes, MARK);
-    this.appendCleared(OWN_KIND.mark, NO_CLIENT, member.marks + 1);
-    this.endOfMark = replication.endIndex;
-    observer.transition('mark proposed');
-  }
-
-  private get hasUndecidedTick(): boolean {
-    return this.proposed.orderedUs !== this.member.delivered.orderedUs;
   }
 
   /** When a tick is to be proposed: infinite if there are none, or while this one must wait for something else. */
   get tickDueUs(): number {
-    if (this.clock === undefined || this.hasUndecidedTick || this.logIsFull) return NEVER;
-    return this.clock.dueUs;
-  }
-
-  /** Make an own entry the log's next entry. There must be room for `OWN_ENTRY_WORDS`. */
-  private appendOwn(kind: number, first: number, second: number): void {
-    this.clearOwn();
-    this.appendCleared(kind, first, second);
-  }
-
-  private clearOwn(): void {
-    const { ring, nextBody } = this.replication;
-    const count = messageWords(0);
-    for (let i = 0; i < count; i++) ring.words[placeOf(ring, nextBody + i)] = 0;
-  }
-
-  private appendCleared(kind: number, first: number, second: number): void {
-    const { ring, nextBody } = this.replication;
-    const count = messageWords(0);
-    ring.words[placeOf(ring, nextBody + MESSAGE.client)] = first;
-    ring.words[placeOf(ring, nextBody + MESSAGE.session)] = second;
-    this.append(count, hashWords(ring, nextBody, count, NO_WORDS), OWN, kind, 0);
+    return this.logIsFull ? NEVER : this.ownEntries.tickDueUs;
   }
 
   /**
@@ -329,7 +208,7 @@ export class Leader {
       this.logIsFull = true;
       return 0;
     }
-    const words = parent.runWords(entriesMax, replication.roomWords);
+    const words = parent.runWords(first, entriesMax, replication.roomWords);
     copyWords(parent.window, parent.position, ring, endPosition, words);
     if (!parent.isCurrent()) {
       parent.switchFeed();
@@ -399,16 +278,20 @@ export class Leader {
     nextPosition: number,
   ): void {
     const { replication } = this;
-    const { ring, nextBody, endPosition } = replication;
+    const { words, at, mask } = replication.ring;
+    const { nextBody } = replication;
     const sourceAt = nextBody + messageWords;
-    const { words, at, mask } = ring;
+    const numberLow = number | 0;
     words[at + ((sourceAt + SOURCE.id) & mask)] = source;
-    words[at + ((sourceAt + SOURCE.number) & mask)] = number | 0;
+    words[at + ((sourceAt + SOURCE.number) & mask)] = numberLow;
     words[at + ((sourceAt + SOURCE.nextPosition) & mask)] = nextPosition;
     words[at + ((sourceAt + SOURCE.hash) & mask)] = hash;
-    const bodyHash = hashWords(ring, sourceAt, SOURCE.words, hash);
+    // The words of `SOURCE`, in their order.
+    const bodyHash = hashFour(hash, source, numberLow, nextPosition, hash);
     replication.append(messageWords + SOURCE.words, bodyHash);
-    this.proposed.note(ring, endPosition, this.member.layout.sizes.firstIndex);
+    const client = words[at + ((nextBody + MESSAGE.client) & mask)];
+    const session = words[at + ((nextBody + MESSAGE.session) & mask)];
+    this.proposed.fold(source, numberLow, nextPosition, client, session, this.firstIndex);
   }
 
   /** Write the new entries into the members' logs (2.3): one write for each member, without waiting for any. */

@@ -313,14 +313,22 @@ export class Replication {
 
   /** Entries below this index are at a quorum under our ballot: they are decided, and stay so. */
   heldByQuorum(): number {
-    const { held, copies } = this;
+    const { held, copies, endIndex } = this;
+    const { quorum } = this.member;
+    // Mostly a quorum holds all entries: we do, and f others at which our log is installed. Our own place is not counted twice:
+    // it stays absent.
+    let missing = quorum - 1;
+    for (const { heldIndex, phase } of copies) {
+      if (heldIndex === endIndex && phase === 'installed') missing--;
+    }
+    if (missing <= 0) return endIndex;
     for (let other = 0; other < copies.length; other++) {
       const copy = copies[other];
       const own = other === this.member.index;
-      held[other] = own ? this.endIndex : copy.phase === 'installed' ? copy.heldIndex : -1;
+      held[other] = own ? endIndex : copy.phase === 'installed' ? copy.heldIndex : -1;
     }
     // f+1 members decide, without waiting for the rest (H16).
-    return reachedBy(held, this.member.quorum);
+    return reachedBy(held, quorum);
   }
 
   /** Our own log says how far it is decided whenever something was delivered: a later incarnation relies on that. */

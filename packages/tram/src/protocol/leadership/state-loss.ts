@@ -39,7 +39,7 @@ export function isStateLost(members: readonly (Standing | undefined)[]): boolean
   return !normal.some((member) => !lacks(member) && canBeAdopted(member));
 }
 
-/** A member must have been heard from so often between two looks: what was on its way at the first look does not count. */
+/** How many heartbeats of a member must arrive between two looks. What was on its way at the first look does not count. */
 const BEATS = 2;
 
 /** Looks at one group again and again. */
