@@ -18,6 +18,7 @@ const START_MS_MAX = 60_000;
  * @property {'none' | 'always'} durability
  * @property {number} gateways
  * @property {readonly string[]} [more]  options of the first gateway
+ * @property {readonly string[]} [nodeOptions]  of the first gateway, and of the hosts that it starts
  */
 
 class Gateway {
@@ -25,17 +26,19 @@ class Gateway {
   #process;
   #errors = '';
 
-  /** @param {string} socket @param {readonly string[]} args */
-  constructor(socket, args) {
+  /** @param {string} socket @param {readonly string[]} args @param {readonly string[]} nodeOptions */
+  constructor(socket, args, nodeOptions) {
     this.socket = socket;
     this.args = args;
+    this.nodeOptions = nodeOptions;
   }
 
   /** @returns once clients can connect */
   async start() {
     rmSync(this.socket, { force: true });
     this.#errors = '';
-    const args = [CLI, '--port', '0', '--unixsocket', this.socket, ...this.args];
+    const listen = ['--port', '0', '--unixsocket', this.socket];
+    const args = [...this.nodeOptions, CLI, ...listen, ...this.args];
     const env = { ...process.env, TRAM_WARM_UP: 'off' };
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
     this.#process = child;
@@ -68,7 +71,7 @@ class Gateway {
 
 export class StoreProcesses {
   /** @param {StoreOptions} options */
-  constructor({ folder, name, memory, shards, durability, gateways, more = [] }) {
+  constructor({ folder, name, memory, shards, durability, gateways, more = [], nodeOptions = [] }) {
     this.name = name;
     this.memory = memory;
     const own = ['--memory', memory, '--shards', String(shards), ...more];
@@ -76,10 +79,12 @@ export class StoreProcesses {
     const journal = ['--durability', durability, '--journal', join(folder, 'journal')];
     if (durability !== 'none') own.push(...journal);
     /** The first one starts the cluster. */
-    this.gateways = Array.from(
-      { length: gateways },
-      (_, i) => new Gateway(join(folder, `${i}.sock`), i === 0 ? own : ['--attach', name]),
-    );
+    this.gateways = Array.from({ length: gateways }, (_, i) => {
+      const socket = join(folder, `${i}.sock`);
+      return i === 0
+        ? new Gateway(socket, own, nodeOptions)
+        : new Gateway(socket, ['--attach', name], []);
+    });
   }
 
   get sockets() {

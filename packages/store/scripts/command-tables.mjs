@@ -7,6 +7,7 @@
  * `redis-7.0-commands.txt` has the names of all commands of Redis 7.0.15, as `COMMAND LIST FILTERBY PATTERN *` lists them.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { CONTAINERS } from '../dist/commands/lookup.js';
 import { COMMANDS, COMMANDS_BY_NAME } from '../dist/commands/table.js';
 
 const BEGIN = '<!-- commands: begin -->\n';
@@ -72,7 +73,7 @@ function printed(name) {
 
 /** Who carries it out. */
 function classOf(command) {
-  const { name, flags, keys, findKeys, spread, run } = command;
+  const { name, flags, keys, findKeys, patterns, spread, run } = command;
   if (name === 'exec')
     return 'that of its commands; with watched keys of several shards: coordinated';
   if (name === 'watch') return 'one shard, or independent';
@@ -81,7 +82,7 @@ function classOf(command) {
     return spread !== undefined && partsOf(command) > 1 ? 'independent' : 'one shard';
   }
   const hasOneKey = findKeys === undefined && keys.first === keys.last;
-  if (hasOneKey) return 'one shard';
+  if (hasOneKey && patterns === undefined) return 'one shard';
   const several = spread === undefined ? 'coordinated' : 'independent';
   return `one shard, or ${several}${flags.includes('blocking') ? '; may wait' : ''}`;
 }
@@ -95,6 +96,7 @@ function partsOf({ arity, spread }) {
 /** As a sentence. */
 function differences({ name, differs }) {
   const isNew = !NAMES_OF_REDIS.includes(name) ? [' Of a later version of Redis.'] : [];
+  if (name.endsWith('|help')) return ' In other words.';
   if (differs === undefined) return isNew.join('');
   const sentence = differs[0].toUpperCase() + differs.slice(1);
   return `${isNew.join('')} ${sentence}${sentence.endsWith('.') ? '' : '.'}`;
@@ -104,8 +106,8 @@ function differences({ name, differs }) {
 function missing() {
   const subcommandsOf = (name) => NAMES_OF_REDIS.filter((other) => other.startsWith(`${name}|`));
   // A command that does without subcommands takes those of Redis as arguments.
-  const isMissing = (name) =>
-    !COMMANDS_BY_NAME.has(name) && !COMMANDS_BY_NAME.has(name.split('|')[0]);
+  const takesAnything = (name) => COMMANDS_BY_NAME.has(name) && !CONTAINERS.has(name);
+  const isMissing = (name) => !COMMANDS_BY_NAME.has(name) && !takesAnything(name.split('|')[0]);
   const wholly = (name) => subcommandsOf(name).length > 0 && subcommandsOf(name).every(isMissing);
   const listed = NAMES_OF_REDIS.filter((name) => {
     if (name.includes('|')) return isMissing(name) && !wholly(name.split('|')[0]);

@@ -54,7 +54,7 @@ export interface StoreOptions extends ClusterOptions {
   readonly maxclients?: number;
 }
 
-/** Something that the user can put right. */
+/** An error that the user can correct. */
 export class StoreError extends Error {
   override name = 'StoreError';
 

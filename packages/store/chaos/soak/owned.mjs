@@ -16,6 +16,8 @@ const KEYS = 6;
 const MEMBERS = Array.from({ length: 30 }, (_, i) => `member${i}`);
 /** Their elements come in any order. */
 const UNORDERED = new Set(['hvals', 'smembers', 'sinter', 'sunion', 'sdiff']);
+/** Their replies have scores. A library that makes numbers of them shows large ones in other digits than the store. */
+const SCORED = new Set(['zrange', 'zincrby', 'zpopmin']);
 
 /** What reads everything of a key. @type {Record<string, (key: string) => Command>} */
 const READS = {
@@ -200,12 +202,19 @@ function sendAll(client) {
 
 /** A reply as text: that of the engine, or what a library makes of it. @param {Command} command @param {unknown} reply */
 function shown([name], reply) {
-  const elements = flat(reply);
+  const texts = flat(reply);
+  const elements = SCORED.has(name) ? texts.map(ofScore) : texts;
   if (name === 'hgetall') {
     const pairs = elements.flatMap((field, i) => (i % 2 === 0 ? [[field, elements[i + 1]]] : []));
     return JSON.stringify(pairs.sort());
   }
   return JSON.stringify(UNORDERED.has(name) ? elements.sort() : elements);
+}
+
+/** A score in the digits of JavaScript; a member as it is. @param {string} text */
+function ofScore(text) {
+  const score = Number(text);
+  return Number.isNaN(score) ? text : String(score);
 }
 
 /** @param {unknown} reply @returns {string[]} */

@@ -21,7 +21,7 @@ export type Connect = (options: { listener: OfferListener }) => Promise<Client>;
 export interface BackendListener {
   /** To a channel that a client of this gateway listens to. */
   published(channel: Bytes, message: Bytes, isSharded: boolean): void;
-  /** The shard has taken this gateway for dead: it has to be told of all subscriptions again. */
+  /** The shard has forgotten this gateway, because it was silent for too long. It needs all subscriptions again. */
   forgotten(shard: number): void;
 }
 
@@ -33,7 +33,7 @@ export class ShardBackend implements Backend {
   readonly waits: ShardWaits;
   readonly channels: Channels;
   readonly traffic: Traffic;
-  /** All shards know this gateway. Calls may not wait at shards before. */
+  /** Resolves when all shards know this gateway. Before that, no call may wait at a shard. */
   readonly ready: Promise<void>;
   readonly #mail: Mail;
 

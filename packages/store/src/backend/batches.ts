@@ -2,16 +2,19 @@
  * Runs calls at shards. Requests of one turn of the event loop share messages: those to the same shard, and all those to several
  * shards. One message to the shards of all of these costs less than one for each, even if they have no shard in common: such messages
  * are ordered at the root of the tree, whatever shards they go to.
+ *
+ * Requests that share a message do not wait for what is long of each other. One that is itself long has a message of its own. A long
+ * reply is stored at its shard, and only the request that it belongs to waits until it has been fetched.
  */
 
 import { ByteWriter } from '../engine/bytes.js';
 import type { Replied, ShardCall, Shards } from '../gateway/shards.js';
 import { ReplyQueue, writeCall } from '../messages/contents.js';
-import { KIND, PAYLOAD_BYTES_MAX } from '../messages/message.js';
+import { KIND, PAYLOAD_BYTES_MAX, type StoredReply } from '../messages/message.js';
 import { ErrorReply } from '../resp/reply.js';
 import type { Postman } from './postman.js';
 
-/** A batch of this size is sent without waiting for the end of the turn. */
+/** A batch of this size is sent without waiting for the end of the turn. A request of this size has one of its own. */
 const FULL_BYTES = PAYLOAD_BYTES_MAX / 2;
 
 interface Request {
@@ -72,13 +75,12 @@ export class Batches implements Shards {
 
   run(calls: readonly ShardCall[], replied: Replied, failed: (error: Error) => void): void {
     const shard = onlyShardOf(calls);
+    if (bytesOf(calls) >= FULL_BYTES) this.#sendBatchOf(shard);
     const batch = this.#batches.get(shard) ?? new Batch(this.#writers);
     this.#batches.set(shard, batch);
     batch.add({ calls, replied, failed });
-    if (batch.bytes >= FULL_BYTES) {
-      this.#batches.delete(shard);
-      this.#send(batch);
-    } else if (!this.#isFlushScheduled) {
+    if (batch.bytes >= FULL_BYTES) this.#sendBatchOf(shard);
+    else if (!this.#isFlushScheduled) {
       this.#isFlushScheduled = true;
       setImmediate(() => this.#flush());
     }
@@ -86,6 +88,12 @@ export class Batches implements Shards {
 
   isShort(shard: number): boolean {
     return this.postman.isShort(shard);
+  }
+
+  #sendBatchOf(shard: number): void {
+    const batch = this.#batches.get(shard);
+    this.#batches.delete(shard);
+    if (batch !== undefined) this.#send(batch);
   }
 
   #flush(): void {
@@ -114,7 +122,10 @@ export class Batches implements Shards {
         replies[group] = new ReplyQueue(contents[i]);
       });
       for (const request of requests) {
-        request.replied(request.calls.map(({ shard }) => replies[shard].next()));
+        this.#answer(
+          request,
+          request.calls.map(({ shard }) => replies[shard].next()),
+        );
       }
     };
     const { traffic } = this.postman;
@@ -123,6 +134,34 @@ export class Batches implements Shards {
     const isCopied = this.postman.send(KIND.batch, '', letters, replied, failed);
     if (isCopied) for (const writer of sections.values()) this.#writers.giveBack(writer);
   }
+
+  /** @param contents  valid only during the call */
+  #answer(
+    { calls, replied, failed }: Request,
+    contents: readonly (Uint8Array | StoredReply)[],
+  ): void {
+    if (areHere(contents)) {
+      replied(contents);
+      return;
+    }
+    const kept = contents.map((content) =>
+      content instanceof Uint8Array ? Buffer.from(content) : content,
+    );
+    const shards = calls.map(({ shard }) => shard);
+    this.postman.fetchAll(shards, kept).then(replied, failed);
+  }
+}
+
+function bytesOf(calls: readonly ShardCall[]): number {
+  let bytes = 0;
+  for (const { args } of calls) for (const { length } of args) bytes += length;
+  return bytes;
+}
+
+/** Whether none of them is stored at its shard. */
+function areHere(contents: readonly (Uint8Array | StoredReply)[]): contents is Uint8Array[] {
+  for (const content of contents) if (!(content instanceof Uint8Array)) return false;
+  return true;
 }
 
 /** `SEVERAL` if there is more than one. */

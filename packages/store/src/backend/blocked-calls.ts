@@ -6,14 +6,14 @@ import type { ShardCall, Shards } from '../gateway/shards.js';
 import { KIND } from '../messages/message.js';
 import type { Postman } from './postman.js';
 
-/** @param wasGivenUp  it is the reply of a call that has timed out, because it was given up */
+/** @param wasGivenUp  the call was given up: the reply is the one for its time-out */
 type Replied = (reply: Uint8Array, wasGivenUp: boolean) => void;
 
 interface Waiting {
   readonly shard: number;
   readonly replied: Replied;
   readonly failed: (error: Error) => void;
-  /** The shard has said that it waits. */
+  /** The shard has confirmed that the call waits. */
   isBlocked: boolean;
   isGivenUp: boolean;
 }
@@ -55,14 +55,14 @@ export class BlockedCalls {
     };
   }
 
-  /** The reply is there. It may come before the shard's word that the call waits. */
+  /** The reply has arrived. It may arrive before the shard has confirmed that the call waits. */
   unblocked(blockedAs: number, reply: Uint8Array, wasGivenUp = false): void {
     const waiting = this.#waiting.get(blockedAs);
     this.#waiting.delete(blockedAs);
     waiting?.replied(reply, wasGivenUp);
   }
 
-  /** The shard has taken this gateway for dead. It may also have forgotten calls of which it has not said yet that they wait. */
+  /** The shard has forgotten this gateway. It may also have forgotten calls that it has not yet confirmed to wait. */
   forgotten(shard: number): void {
     for (const [blockedAs, waiting] of this.#waiting) {
       if (waiting.shard !== shard) continue;
@@ -79,7 +79,7 @@ export class BlockedCalls {
       '',
       [{ group: shard, content }],
       ([timedOut]) => {
-        // Empty: it has its reply already, which is on its way.
+        // Empty: the shard has already replied to the call, and the reply is on its way.
         if (timedOut.length > 0) this.unblocked(blockedAs, timedOut, true);
       },
       (error) => {

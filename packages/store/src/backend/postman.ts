@@ -12,7 +12,6 @@ import {
   type Kind,
   overheadBytes,
   PAYLOAD_BYTES_MAX,
-  REPLY_BYTES_MAX,
   readReply,
   type Section,
   type StoredReply,
@@ -20,12 +19,13 @@ import {
   writeMessage,
 } from '../messages/message.js';
 import type { Bytes } from '../resp/reply.js';
+import { Fetches } from './fetches.js';
 import type { Wire } from './wire.js';
 
 /** Header of an upload's section: number, position, length of the whole. */
 const UPLOAD_HEAD_BYTES = 16;
 
-/** Shards may let these wait. */
+/** The kinds of messages that shards may let wait. */
 const WAITING: ReadonlySet<Kind> = new Set([KIND.batch, KIND.prepare]);
 
 /** An upload to several shards is for a transaction that claims no key. */
@@ -49,18 +49,22 @@ export class Postman {
   #transactions = 0;
   readonly #open = new Set<Bytes>();
   readonly #short = new Set<number>();
+  /** For each shard, the replies that are being fetched from it. */
+  readonly #fetches: readonly Fetches[];
 
   constructor(
-    /** For what may wait for a transaction. */
+    /** Carries messages that may wait for a transaction. */
     private readonly data: Wire,
-    /** For what ends transactions, and must not wait for those that wait. */
+    /** Carries messages that end transactions, which must not queue behind messages that wait for these. */
     private readonly control: Wire,
     readonly nowMs: () => number,
-    /** How many there are. */
+    /** The number of shards. */
     private readonly shards: number,
-  ) {}
+  ) {
+    this.#fetches = Array.from({ length: shards }, (_, group) => this.#fetchesOf(group));
+  }
 
-  /** @returns whether the contents of the letters are needed no longer */
+  /** @returns whether the caller may reuse the contents of the letters */
   send(
     kind: Kind,
     subject: Bytes,
@@ -77,7 +81,7 @@ export class Postman {
     }
     if (kind === KIND.batch && letters.length > 1) this.#sendTogether(letters, replied, failed);
     else {
-      // What prepares a transaction comes before it, and what is uploaded for it must not belong to it.
+      // A `prepare` comes before its transaction exists at the shards, so its upload must not belong to the transaction.
       const owner = kind === KIND.prepare ? '' : subject;
       this.#upload(owner, letters).then((uploaded) => {
         this.#multicast(this.#header(kind, subject), uploaded, replied, failed);
@@ -140,7 +144,7 @@ export class Postman {
       }, fail);
   }
 
-  /** As `send`, with a promise. The contents are copies. */
+  /** Like `send`, but returns a promise, with copies of the contents. */
   ask(kind: Kind, subject: Bytes, letters: readonly Letter[]): Promise<Buffer[]> {
     return new Promise((resolve, reject) => {
       const copied = (contents: readonly Uint8Array[]): void =>
@@ -185,7 +189,7 @@ export class Postman {
         if (isLast && !isLong) replied(contents as Uint8Array[]);
       },
       answered: () => {
-        if (isLong) this.#fetchAll(groups, contents).then(replied, failed);
+        if (isLong) this.fetchAll(groups, contents).then(replied, failed);
       },
       failed,
     });
@@ -213,31 +217,23 @@ export class Postman {
     );
   }
 
-  #fetchAll(
+  /** Fetches replies that shards have stored. @param groups  the shards that have stored a reply */
+  fetchAll(
     groups: readonly number[],
     contents: readonly (Uint8Array | StoredReply)[],
   ): Promise<Uint8Array[]> {
     return Promise.all(
       contents.map((content, i) =>
-        content instanceof Uint8Array ? content : this.#fetch(groups[i], content),
+        content instanceof Uint8Array ? content : this.#fetches[groups[i]].fetch(content),
       ),
     );
   }
 
-  async #fetch(group: number, { number, length }: StoredReply): Promise<Uint8Array> {
-    const room = REPLY_BYTES_MAX - 1;
-    const pieces: Buffer[] = [];
-    for (let at = 0; at < length; at += room) {
-      const asked = new ByteWriter()
-        .float64(number)
-        .uint32(at)
-        .uint32(at + room)
-        .written();
+  #fetchesOf(group: number): Fetches {
+    return new Fetches((asked, replied, failed) => {
       this.traffic.fetchedPieces++;
-      const [piece] = await this.ask(KIND.fetch, '', [{ group, content: asked }]);
-      if (piece.length === 0) throw new Error('the reply was dropped before it was fetched');
-      pieces.push(piece);
-    }
-    return Buffer.concat(pieces);
+      const letters = [{ group, content: asked }];
+      this.send(KIND.fetch, '', letters, ([piece]) => replied(piece), failed);
+    });
   }
 }

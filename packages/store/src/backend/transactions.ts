@@ -63,7 +63,7 @@ interface AllHeld extends Omit<Prepared, 'held'> {
 const AGAIN = Symbol('again');
 const NOTHING_MORE: ReadonlySet<Bytes> = new Set();
 const TOO_MANY_DISCOVERIES =
-  'ERR the script uses other keys that it does not declare each time it is tried';
+  'ERR it uses other keys that it does not declare each time it is tried';
 
 interface Publication {
   /** The position of the command in the transaction. */
@@ -177,7 +177,7 @@ export class ShardTransactions implements Transactions {
   }
 
   forgetScripts(): void {
-    this.#scripts.bodies.clear();
+    this.#scripts.clear();
   }
 
   /** The scripts and functions that these commands name. All shards know the same. */
@@ -191,7 +191,7 @@ export class ShardTransactions implements Transactions {
   async #fetchScript(sha: string): Promise<void> {
     if (this.#scripts.bodies.has(sha)) return;
     const body = await this.#askShard('.script', [sha]);
-    if (typeof body === 'string') this.#scripts.add(body);
+    if (typeof body === 'string') this.#scripts.addEvaluated(body);
   }
 
   async #fetchLibraries(): Promise<void> {
@@ -375,10 +375,10 @@ export class ShardTransactions implements Transactions {
   }
 }
 
-/** A script claims the keys that it declares, and then those that it has turned out to use. */
+/** A script or SORT claims the keys that it declares, and then those that it has turned out to use. */
 function claimInScratch(name: string, args: readonly Bytes[]): Claim {
   const command = COMMANDS_BY_NAME.get(name);
-  if (!command?.reaches) return claimOf(name, args);
+  if (!command?.reaches && !command?.patterns) return claimOf(name, args);
   return keyPositions(command, args).map((position) => args[position]);
 }
 
@@ -423,7 +423,7 @@ export class Waiting {
 /** The keys of a transaction, as a store of their own. */
 class Scratch {
   readonly published: Publication[] = [];
-  /** Keys and channels that scripts have used, and that the transaction has not claimed. */
+  /** Keys and channels that scripts and SORT have used, and that the transaction has not claimed. */
   readonly missing = new Set<Bytes>();
   /** How many commands were started. */
   #commands = 0;
@@ -438,12 +438,12 @@ class Scratch {
       this.published.push({ command: this.#commands - 1, channel, message, isSharded });
       return 0;
     };
-    // A script goes on as if the key did not exist: so it may find more of them at once.
+    // A script or SORT goes on as if the key did not exist: so it may find more of them at once.
     const has = (key: Bytes): boolean => {
       if (!keys.has(key)) this.missing.add(key);
       return true;
     };
-    const reach = { isAll: false, has };
+    const reach = { isAll: false, discovers: true, has };
     this.#runner = new CommandRunner(this.#keyspace, new Channels(), publish, scripts, reach);
     const keyspace = this.#keyspace;
     keyspace.nowMs = nowMs;

@@ -1,4 +1,4 @@
-/** Commands that may wait: at their shard, or if they have keys of several shards, at the gateway. */
+/** Commands that may wait: at their shard or, if they have keys of several shards, at the gateway. */
 
 import type { Queued } from '../commands/internal.js';
 import { COMMANDS_BY_NAME } from '../commands/table.js';

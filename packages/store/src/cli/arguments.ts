@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { StoreError } from '../options.js';
 
-/** It has the password of the store, if no option does. */
+/** The environment variable with the password of the store, used if no option has it. */
 export const PASSWORD_VARIABLE = 'TRAM_STORE_PASSWORD';
 
 export interface PasswordFlags {

@@ -20,6 +20,13 @@ export function wrongArity(name: string): ErrorReply {
   return new ErrorReply(`ERR wrong number of arguments for '${name}' command`);
 }
 
+/** @param container  the command that has the subcommand, in upper case */
+export function badSubcommand(container: string, subcommand: string): ErrorReply {
+  return new ErrorReply(
+    `ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ${container} HELP.`,
+  );
+}
+
 /** No spaces, no plus sign, no zeros in front. */
 const INTEGER = /^(?:0|-?[1-9][0-9]{0,18})$/;
 

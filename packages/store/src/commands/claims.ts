@@ -1,4 +1,4 @@
-/** What a call has to be first on, before it may run. */
+/** The claim of a call: the keys on which it has to be first before it may run. */
 
 import type { Bytes } from '../resp/reply.js';
 import { INTERNAL, readExecArgs } from './internal.js';
@@ -10,7 +10,13 @@ export type Claim = readonly Bytes[] | undefined;
 const NOTHING: readonly Bytes[] = [];
 
 /** Internal commands that concern no keys. */
-const CLAIMING_NOTHING = new Set(['.subscribe', '.configure', '.script', '.libraries']);
+const CLAIMING_NOTHING = new Set([
+  '.subscribe',
+  '.configure',
+  '.script',
+  '.evaluated',
+  '.libraries',
+]);
 
 export function claimOf(name: string, args: readonly Bytes[]): Claim {
   if (name === '.exec') return claimOfExec(args);

@@ -27,7 +27,7 @@ export function shrunk(keyspace: Keyspace, key: Bytes, size: number): void {
 }
 
 /**
- * The value of a key from which a blocking command takes something. While it waits, it does not mind values of other types.
+ * The value of a key from which a blocking command takes something. While it waits, values of other types are no error.
  * @returns undefined if there is none
  */
 export function readToTake<T extends ValueType>(

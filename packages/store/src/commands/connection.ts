@@ -1,5 +1,6 @@
 /** Commands on the connection and its session. The gateway carries them out. */
 
+import { ofGateway } from './of-gateway.js';
 import type { CommandSpec, Flag } from './spec.js';
 
 const SESSION: readonly Flag[] = ['noscript', 'loading', 'stale', 'fast'];
@@ -8,24 +9,7 @@ const CLIENT_ADMIN: readonly Flag[] = ['admin', ...CLIENT];
 const HELP: readonly Flag[] = ['loading', 'stale'];
 const OF_THIS_GATEWAY = 'concerns the clients of this gateway';
 
-function connection(
-  name: string,
-  arity: number,
-  flags: readonly Flag[],
-  since: string,
-  summary: string,
-  differs?: string,
-): CommandSpec {
-  return {
-    name,
-    arity,
-    flags,
-    category: 'connection',
-    since,
-    summary,
-    ...(differs && { differs }),
-  };
-}
+const connection = ofGateway('connection');
 
 export const CONNECTION: readonly CommandSpec[] = [
   connection(
@@ -107,7 +91,14 @@ export const CONNECTION: readonly CommandSpec[] = [
     'Commands do not count as uses of keys.',
     'has no effect',
   ),
-  connection('client|pause', -3, CLIENT_ADMIN, '3.0.0', 'Holds commands back.', OF_THIS_GATEWAY),
+  connection(
+    'client|pause',
+    -3,
+    CLIENT_ADMIN,
+    '3.0.0',
+    'Holds commands back.',
+    `${OF_THIS_GATEWAY}; with WRITE, also holds back scripts and functions with the flag no-writes, but not PFCOUNT`,
+  ),
   connection(
     'client|reply',
     3,

@@ -25,7 +25,7 @@ function conditionsOf(args: readonly Bytes[]): ReadonlySet<string> {
   return conditions;
 }
 
-/** A key that never expires counts as one that expires after all others. */
+/** A key without an expiry time counts as one that expires after all others. */
 function allows(conditions: ReadonlySet<string>, beforeMs: number, afterMs: number): boolean {
   const expires = beforeMs !== Infinity;
   return !(

@@ -9,7 +9,7 @@ import { addFloats, addIntegers, longDouble } from './counters.js';
 import { ONE_KEY } from './key-ranges.js';
 import type { CommandSpec, Execution } from './spec.js';
 
-/** The hash of a key, or a new one. To be put to the key after it was changed. */
+/** The hash of a key, or a new one. The caller changes it, and then stores it at the key. */
 function hashForWrite(keyspace: Keyspace, key: Bytes): Hash {
   return keyspace.forWrite(key, 'hash') ?? new Hash();
 }

@@ -1,4 +1,4 @@
-/** HyperLogLogs: how many different elements were added, about. */
+/** HyperLogLogs: estimates of how many different elements were added. */
 
 import { CorruptedError, estimate, HyperLogLog, REGISTERS } from '../engine/hyperloglog.js';
 import { ownCopy } from '../engine/own-buffer.js';
@@ -16,7 +16,7 @@ function readToRead(key: Bytes, { keyspace }: Execution): HyperLogLog | undefine
   return new HyperLogLog(bytes);
 }
 
-/** As `readToRead`, to be changed in place and set afterwards. A sparse one is small enough to be copied. */
+/** As `readToRead`, for a caller that changes the result in place and then stores it. A sparse one is small enough to be copied. */
 function readToWrite(key: Bytes, execution: Execution): HyperLogLog | undefined {
   const existing = readToRead(key, execution);
   if (existing === undefined) return undefined;

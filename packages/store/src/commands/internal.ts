@@ -3,6 +3,7 @@
 import type { ChannelKind } from '../engine/channels.js';
 import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
 import { type Protocol, ReplyWriter } from '../resp/writer.js';
+import { noteEvaluated } from './scripting/eval.js';
 import type { Execution, Run } from './spec.js';
 
 /** A command as a part of a transaction. */
@@ -54,15 +55,15 @@ export function readExecArgs(args: readonly Bytes[]): {
   return { watched, commands };
 }
 
-/** What a shard tells of itself. */
+/** The report of a shard about itself. */
 export interface ShardReport {
   readonly keys: number;
-  /** How many of them expire some time. */
+  /** How many of them have an expiry time. */
   readonly expiring: number;
   readonly bytes: number;
-  /** How many keys were removed because their time had come. */
+  /** How many keys have expired. */
   readonly expired: number;
-  /** Keys that commands have looked up to read them, and found or not. */
+  /** How many keys commands have looked up to read them: found, and not found. */
   readonly hits: number;
   readonly misses: number;
   /** How many keys were evicted. */
@@ -125,6 +126,9 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
 
   /** The body of a script. */
   '.script': ([sha], { scripts }) => scripts.bodies.get(sha) ?? null,
+
+  /** A script that some shard is about to run by EVAL. */
+  '.evaluated': ([body], { scripts }) => noteEvaluated(body, scripts),
 
   /** The codes of all libraries of functions. */
   '.libraries': (_args, { scripts }) => [...scripts.libraries.values()],

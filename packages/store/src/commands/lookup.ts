@@ -3,14 +3,14 @@
 import { type Bytes, ErrorReply } from '../resp/reply.js';
 import { wrongArity } from './arguments.js';
 import type { CommandSpec } from './spec.js';
-import { COMMANDS } from './table.js';
+import { COMMANDS, COMMANDS_BY_NAME } from './table.js';
 
 /** A command that only consists of subcommands, by name. */
 export const CONTAINERS: ReadonlyMap<string, readonly CommandSpec[]> = containers();
 
-/** By name, as it is usually written: in lower or upper case. */
+/** By name, as it is usually written: in lower or upper case. Subcommands have no names of their own. */
 const BY_NAME = new Map<Bytes, CommandSpec>(
-  COMMANDS.flatMap((command) => [
+  COMMANDS.filter(({ name }) => !name.includes('|')).flatMap((command) => [
     [command.name, command],
     [command.name.toUpperCase(), command],
   ]),
@@ -45,7 +45,7 @@ export function lookUp(name: Bytes, args: readonly Bytes[]): Found {
 
 function lookUpSubcommand(name: Bytes, args: readonly Bytes[]): Found {
   if (args.length === 0) throw wrongArity(name.toLowerCase());
-  const subcommand = findCommand(`${name}|${args[0]}`.toLowerCase());
+  const subcommand = COMMANDS_BY_NAME.get(`${name}|${args[0]}`.toLowerCase());
   if (subcommand === undefined) {
     const quoted = args[0].slice(0, QUOTED_MAX);
     throw new ErrorReply(`ERR unknown subcommand '${quoted}'. Try ${name.toUpperCase()} HELP.`);

@@ -10,7 +10,7 @@ import type { CommandSpec, KeyRange, Run } from './spec.js';
 
 const KEY: KeyRange = { first: 2, last: 2, step: 1 };
 
-/** Up to here, Redis keeps a string in one piece with its header. */
+/** Up to this length, Redis stores a string in one allocation with its header. */
 const EMBEDDED_BYTES_MAX = 44;
 
 /** The name that Redis has for the form of a value. */
@@ -117,7 +117,6 @@ export const OBJECT: readonly CommandSpec[] = [
     category: 'generic',
     since: '6.2.0',
     summary: 'Lists the subcommands.',
-    differs: 'In other words.',
     run: () => OBJECT_HELP.map((line) => new Simple(line)),
   },
   {

@@ -2,6 +2,7 @@
 
 import { matchesGlob } from '../engine/glob.js';
 import type { Bytes, Reply } from '../resp/reply.js';
+import { badSubcommand } from './arguments.js';
 import type { CommandSpec, Execution, Flag, Spread } from './spec.js';
 
 const PUBSUB: readonly Flag[] = ['pubsub', 'loading', 'stale'];
@@ -39,11 +40,15 @@ const COUNTS: Spread = {
 };
 
 function listChannels(kind: 'channel' | 'shard') {
-  return ([pattern]: readonly Bytes[], { channels }: Execution): Reply =>
-    channels
+  return ([pattern, ...rest]: readonly Bytes[], { channels }: Execution): Reply => {
+    if (rest.length > 0) {
+      throw badSubcommand('PUBSUB', kind === 'shard' ? 'shardchannels' : 'channels');
+    }
+    return channels
       .list(kind)
       .map(([name]) => name)
       .filter((name) => pattern === undefined || matchesGlob(pattern, name));
+  };
 }
 
 function countSubscribers(kind: 'channel' | 'shard') {

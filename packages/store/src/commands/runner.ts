@@ -30,7 +30,7 @@ export interface Wait {
 export type Publish = (channel: Bytes, message: Bytes, isSharded: boolean) => number;
 
 /** For a keyspace that is the whole database. */
-const EVERYTHING: Reach = { isAll: true, has: () => true };
+const EVERYTHING: Reach = { isAll: true, discovers: false, has: () => true };
 
 export class CommandRunner implements Execution {
   /** What the command would wait for, if it has found nothing. */

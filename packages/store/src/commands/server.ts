@@ -1,5 +1,6 @@
 /** Commands about the server. The gateway carries them out. */
 
+import { ofGateway } from './of-gateway.js';
 import type { CommandSpec, Flag } from './spec.js';
 
 const ADMIN: readonly Flag[] = ['admin', 'noscript', 'loading', 'stale'];
@@ -7,16 +8,7 @@ const OPEN: readonly Flag[] = ['loading', 'stale'];
 const NOT_RECORDED = 'nothing is recorded';
 const OF_THIS_GATEWAY = 'those of this gateway';
 
-function server(
-  name: string,
-  arity: number,
-  flags: readonly Flag[],
-  since: string,
-  summary: string,
-  differs?: string,
-): CommandSpec {
-  return { name, arity, flags, category: 'server', since, summary, ...(differs && { differs }) };
-}
+const server = ofGateway('server');
 
 export const SERVER: readonly CommandSpec[] = [
   server('command', -1, OPEN, '2.8.13', 'Describes all commands.'),
@@ -29,7 +21,7 @@ export const SERVER: readonly CommandSpec[] = [
     'Returns the documentation of commands.',
     'without arguments and complexity',
   ),
-  server('command|getkeys', -3, OPEN, '2.8.13', 'Returns the keys of a command.'),
+  server('command|getkeys', -4, OPEN, '2.8.13', 'Returns the keys of a command.'),
   server('command|help', 2, OPEN, '5.0.0', 'Lists the subcommands.'),
   server('command|info', -2, OPEN, '2.8.13', 'Describes commands.'),
   server('command|list', -2, OPEN, '7.0.0', 'Lists the names of commands.'),
@@ -93,7 +85,14 @@ export const SERVER: readonly CommandSpec[] = [
     'Ends the server.',
     'ends this gateway, and its cluster if it has started one. With journals nothing is lost; without them, SAVE is refused',
   ),
-  server('slowlog|get', -2, ADMIN, '2.2.12', 'Returns slow commands.', OF_THIS_GATEWAY),
+  server(
+    'slowlog|get',
+    -2,
+    ADMIN,
+    '2.2.12',
+    'Returns slow commands.',
+    `${OF_THIS_GATEWAY}; names of commands are in lower case`,
+  ),
   server('slowlog|help', 2, OPEN, '6.2.0', 'Lists the subcommands.'),
   server(
     'slowlog|len',

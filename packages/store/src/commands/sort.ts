@@ -5,13 +5,13 @@ import { List } from '../engine/values.js';
 import { type Bytes, ErrorReply, type Reply } from '../resp/reply.js';
 import { integer, option, parseFloat64, syntaxError } from './arguments.js';
 import { ONE_KEY } from './key-ranges.js';
-import type { CommandSpec } from './spec.js';
+import type { CommandSpec, Execution } from './spec.js';
 
 interface SortOptions {
   readonly isDescending: boolean;
   readonly isAlpha: boolean;
   readonly by: Bytes | undefined;
-  /** What is replied for each element; none: the element. */
+  /** The patterns of GET, whose values the reply has for each element; if there are none, the reply has the element. */
   readonly get: readonly Bytes[];
   readonly skipped: number;
   /** Negative: all. */
@@ -85,13 +85,14 @@ function elementsOf(keyspace: Keyspace, key: Bytes): Bytes[] {
 }
 
 /** What a pattern names for an element: the first `*` stands for it, and a field of a hash can follow `->`. */
-function lookUp(keyspace: Keyspace, pattern: Bytes, element: Bytes): Bytes | undefined {
+function lookUp({ keyspace, reach }: Execution, pattern: Bytes, element: Bytes): Bytes | undefined {
   if (pattern === '#') return element;
   const star = pattern.indexOf('*');
   if (star < 0) return undefined;
   const arrow = pattern.indexOf('->', star + 1);
   const end = arrow < 0 || arrow + 2 === pattern.length ? pattern.length : arrow;
   const key = pattern.slice(0, star) + element + pattern.slice(star + 1, end);
+  if (reach.discovers) reach.has(key);
   const value = keyspace.find(key)?.value;
   if (end === pattern.length) {
     return typeof value === 'string' || Buffer.isBuffer(value)
@@ -114,16 +115,17 @@ function numericWeight(text: Bytes | undefined): number {
 
 const compareBytes = (a: Bytes, b: Bytes): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Nothing comes before everything else. */
+/** A missing value comes before all others. */
 function compareWords(a: Bytes | undefined, b: Bytes | undefined): number {
   if (a === undefined || b === undefined)
     return (a === undefined ? 0 : 1) - (b === undefined ? 0 : 1);
   return compareBytes(a, b);
 }
 
-function sorted(keyspace: Keyspace, elements: Bytes[], options: SortOptions): Bytes[] {
+function sorted(execution: Execution, elements: Bytes[], options: SortOptions): Bytes[] {
   const { by, isAlpha, isDescending } = options;
-  const weightOf = (element: Bytes) => (by === undefined ? element : lookUp(keyspace, by, element));
+  const weightOf = (element: Bytes) =>
+    by === undefined ? element : lookUp(execution, by, element);
   const direction = isDescending ? -1 : 1;
   if (isAlpha) {
     return elements
@@ -140,20 +142,21 @@ function sorted(keyspace: Keyspace, elements: Bytes[], options: SortOptions): By
     .map(({ element }) => element);
 }
 
-/** Not their difference: that of two infinite ones is no number. */
+/** Not by subtraction: the difference of two infinite numbers is NaN. */
 const compareNumbers = (a: number, b: number): number => (a < b ? -1 : a > b ? 1 : 0);
 
-function sort(args: readonly Bytes[], keyspace: Keyspace, readOnly: boolean): Reply {
+function sort(args: readonly Bytes[], execution: Execution, readOnly: boolean): Reply {
+  const { keyspace } = execution;
   const options = sortOptions(args, readOnly);
   const elements = elementsOf(keyspace, args[0]);
-  const ordered = inOrder(keyspace, args[0], elements, options);
+  const ordered = inOrder(execution, args[0], elements, options);
   const from = Math.max(0, options.skipped);
   const to = options.count < 0 ? ordered.length : from + options.count;
   const picked = ordered.slice(from, to);
   const results = picked.flatMap((element) =>
     options.get.length === 0
       ? [element]
-      : options.get.map((pattern) => lookUp(keyspace, pattern, element) ?? null),
+      : options.get.map((pattern) => lookUp(execution, pattern, element) ?? null),
   );
   const { store } = options;
   if (store === undefined) return results;
@@ -164,20 +167,22 @@ function sort(args: readonly Bytes[], keyspace: Keyspace, readOnly: boolean): Re
   return list.length;
 }
 
-function inOrder(keyspace: Keyspace, key: Bytes, elements: Bytes[], options: SortOptions): Bytes[] {
-  const { by, isDescending, store } = options;
-  if (by === undefined || by.includes('*')) return sorted(keyspace, elements, options);
-  // A pattern without `*`: not to be sorted. What is stored from a set is sorted nevertheless, as in Redis.
-  const value = keyspace.find(key)?.value;
+function inOrder(
+  execution: Execution,
+  key: Bytes,
+  elements: Bytes[],
+  options: SortOptions,
+): Bytes[] {
+  const { by, isDescending } = options;
+  if (by === undefined || by.includes('*')) return sorted(execution, elements, options);
+  // A pattern without `*`: not to be sorted. A set has no order of its own: it is sorted nevertheless, as Redis does in scripts.
+  const value = execution.keyspace.find(key)?.value;
   const type = typeof value === 'object' && 'type' in value ? value.type : undefined;
-  if (type === 'set' && store !== undefined) {
-    return sorted(keyspace, elements, { ...options, by: undefined, isAlpha: true });
+  if (type === 'set') {
+    return sorted(execution, elements, { ...options, by: undefined, isAlpha: true });
   }
   return type === 'zset' && isDescending ? elements.reverse() : elements;
 }
-
-const DIFFERS =
-  'With several shards, patterns of BY and GET have to begin with a part in braces that the key has too.';
 
 export const SORT: readonly CommandSpec[] = [
   {
@@ -187,11 +192,10 @@ export const SORT: readonly CommandSpec[] = [
     category: 'generic',
     since: '1.0.0',
     summary: 'Sorts the elements of a list, set or sorted set, and stores them if asked.',
-    differs: DIFFERS,
     keys: ONE_KEY,
     findKeys: keysOfSort,
     patterns: patternsOfSort,
-    run: (args, { keyspace }) => sort(args, keyspace, false),
+    run: (args, execution) => sort(args, execution, false),
   },
   {
     name: 'sort_ro',
@@ -200,9 +204,8 @@ export const SORT: readonly CommandSpec[] = [
     category: 'generic',
     since: '7.0.0',
     summary: 'Sorts the elements of a list, set or sorted set.',
-    differs: DIFFERS,
     keys: ONE_KEY,
     patterns: patternsOfSort,
-    run: (args, { keyspace }) => sort(args, keyspace, true),
+    run: (args, execution) => sort(args, execution, true),
   },
 ];

@@ -10,6 +10,8 @@ import type { Scripts } from './scripting/scripts.js';
 export interface Reach {
   /** Whether it has all keys of the database. */
   readonly isAll: boolean;
+  /** Whether keys that it lacks are noted: they are claimed, and all begins again. Meanwhile they seem to be absent. */
+  readonly discovers: boolean;
   has(key: Bytes): boolean;
 }
 
@@ -35,7 +37,7 @@ export interface Execution {
   /**
    * For a blocking command that has found nothing. Where it may wait, it is run again when one of the keys has changed; after
    * `timeoutMs` (0: never) the client gets `timedOut`. In a transaction or a script it returns `timedOut` at once.
-   * @param args  the arguments with which it is run again, if they are not the same: what meant "now" has to mean the same later
+   * @param args  the arguments for the next run, if they differ: an argument that means "now" must keep its first meaning
    */
   block(keys: readonly Bytes[], timeoutMs: number, timedOut: Reply, args?: readonly Bytes[]): Reply;
   /** Runs another command as a part of this one. @returns an `ErrorReply` if it fails */
@@ -44,7 +46,7 @@ export interface Execution {
   find(name: Bytes, args: readonly Bytes[]): FoundCommand | ErrorReply;
   readonly scripts: Scripts;
   readonly reach: Reach;
-  /** Who has subscribed to which channels. */
+  /** The subscriptions of gateways to channels. */
   readonly channels: Channels;
   /** Sends a message to a channel. @returns how many clients get it */
   publish(channel: Bytes, message: Bytes, isSharded: boolean): number;
@@ -142,7 +144,7 @@ export interface CommandSpec {
   readonly routedBy?: number;
   /**
    * Patterns of keys that the command reads besides those that it names; the first `*` stands for something that only a shard knows.
-   * The command claims the whole shard, and a shard must have all of these keys.
+   * If one shard has all of these keys, the command claims the whole shard. Otherwise a transaction finds out which they are.
    */
   patterns?(args: readonly Bytes[]): readonly Bytes[];
   /** Without it, keys of several shards make the command a coordinated one. */

@@ -19,13 +19,6 @@ export function badId(): ErrorReply {
   return new ErrorReply(BAD_ID);
 }
 
-/** @param container  the command that has the subcommand, in upper case */
-export function badSubcommand(container: string, subcommand: string): ErrorReply {
-  return new ErrorReply(
-    `ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ${container} HELP.`,
-  );
-}
-
 /** @param missing  the second part if it is not given */
 export function idArgument(arg: Bytes, missing: 'min' | 'max' = 'min'): StreamId {
   const id = parseId(arg, missing);

@@ -3,9 +3,9 @@
 import { Group, Stream, UNKNOWN } from '../engine/stream.js';
 import type { StreamId } from '../engine/stream-ids.js';
 import { type Bytes, ErrorReply, OK, type Reply, Simple } from '../resp/reply.js';
-import { integer, option } from './arguments.js';
+import { badSubcommand, integer, option } from './arguments.js';
 import type { CommandSpec, Execution, KeyRange } from './spec.js';
-import { badSubcommand, idArgument, rangeEnd } from './stream-arguments.js';
+import { idArgument, rangeEnd } from './stream-arguments.js';
 
 /** After the name and the subcommand. */
 export const SUBCOMMAND_KEY: KeyRange = { first: 2, last: 2, step: 1 };
@@ -172,7 +172,6 @@ export const STREAM_GROUPS: readonly CommandSpec[] = [
     category: 'stream',
     since: '5.0.0',
     summary: 'Lists the subcommands.',
-    differs: 'In other words.',
     run: () => HELP.map((line) => new Simple(line)),
   },
 ];

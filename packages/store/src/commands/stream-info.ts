@@ -3,9 +3,9 @@
 import { type Consumer, type Group, type Stream, UNKNOWN } from '../engine/stream.js';
 import { ID_MAX, ID_MIN, idText } from '../engine/stream-ids.js';
 import { type Bytes, ErrorReply, MapReply, type Reply, Simple } from '../resp/reply.js';
-import { integer, NO_SUCH_KEY, option } from './arguments.js';
+import { badSubcommand, integer, NO_SUCH_KEY, option } from './arguments.js';
 import type { CommandSpec, Execution } from './spec.js';
-import { badSubcommand, entriesReply, entryReply } from './stream-arguments.js';
+import { entriesReply, entryReply } from './stream-arguments.js';
 import { SUBCOMMAND_KEY } from './stream-groups.js';
 
 function streamOf(key: Bytes, { keyspace }: Execution): Stream {
@@ -172,7 +172,6 @@ export const STREAM_INFO: readonly CommandSpec[] = [
     category: 'stream',
     since: '5.0.0',
     summary: 'Lists the subcommands.',
-    differs: 'In other words.',
     run: () => HELP.map((line) => new Simple(line)),
   },
 ];

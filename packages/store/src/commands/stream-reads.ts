@@ -84,6 +84,17 @@ function findKeys(args: readonly Bytes[]): readonly number[] {
   return [];
 }
 
+/** Whether the command would wait. A script must not ask for it. */
+export function asksToWait(args: readonly Bytes[]): boolean {
+  for (let i = 0; i < args.length - 1; i++) {
+    const word = option(args[i]);
+    if (word === 'block' || word === 'streams') return word === 'block';
+    if (word === 'count') i++;
+    else if (word === 'group') i += 2;
+  }
+  return false;
+}
+
 function xread(args: readonly Bytes[], execution: Execution): Reply {
   const { keysFrom, count, blockMs } = parseOptions(args, 'xread');
   const keys = args.slice(keysFrom, keysFrom + (args.length - keysFrom) / 2);
@@ -117,16 +128,16 @@ interface Source {
   readonly key: Bytes;
   readonly stream: Stream;
   readonly group: Group;
-  /** Undefined: new entries. Otherwise those after it that the consumer has got before. */
+  /** Undefined: new entries. Otherwise the entries after this id that the consumer has already received. */
   readonly after: StreamId | undefined;
 }
 
 function sourceOf(key: Bytes, text: Bytes, groupName: Bytes, execution: Execution): Source {
-  const stream = execution.keyspace.forWrite(key, 'stream');
-  const group = stream?.groups.get(groupName);
-  if (stream === undefined && execution.resumed) {
+  if (readToTake(execution, key, 'stream') === undefined && execution.resumed) {
     throw new ErrorReply('UNBLOCKED the stream key no longer exists');
   }
+  const stream = execution.keyspace.forWrite(key, 'stream');
+  const group = stream?.groups.get(groupName);
   if (stream === undefined || group === undefined) {
     throw new ErrorReply(
       `NOGROUP No such key '${key}' or consumer group '${groupName}' in XREADGROUP with GROUP option`,
@@ -166,7 +177,7 @@ function xreadgroup(args: readonly Bytes[], execution: Execution): Reply {
   return execution.block(keys, blockMs, NullArray.instance);
 }
 
-/** Entries that the consumer has got and not acknowledged: it gets them again. */
+/** Entries that the consumer has received and not acknowledged: it gets them again. */
 function historyReply(
   stream: Stream,
   pending: Group['pending'],

@@ -166,7 +166,7 @@ function xsetid(args: readonly Bytes[], { keyspace }: Execution): Reply {
   return OK;
 }
 
-const APPROXIMATE = 'With `~`, it trims by hundreds of entries, not by the nodes that Redis has.';
+const APPROXIMATE = 'With `~`, it trims as if Redis had 100 entries in each node.';
 
 export const STREAMS: readonly CommandSpec[] = [
   {

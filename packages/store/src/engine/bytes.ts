@@ -26,14 +26,17 @@ export class ByteWriter {
   }
 
   uint32(value: number): this {
-    const at = this.#take(4);
-    this.#buffer.writeUInt32LE(value, at);
+    this.setUint32(this.#take(4), value);
     return this;
   }
 
   /** Overwrites what `uint32` has written there. */
   setUint32(at: number, value: number): void {
-    this.#buffer.writeUInt32LE(value, at);
+    const buffer = this.#buffer;
+    buffer[at] = value;
+    buffer[at + 1] = value >>> 8;
+    buffer[at + 2] = value >>> 16;
+    buffer[at + 3] = value >>> 24;
   }
 
   float64(value: number): this {
@@ -44,17 +47,19 @@ export class ByteWriter {
 
   /** A byte string with its length. */
   bytes(value: Bytes): this {
-    const at = this.#take(4 + value.length);
-    this.#buffer.writeUInt32LE(value.length, at);
-    this.#buffer.write(value, at + 4, 'latin1');
+    const { length } = value;
+    const at = this.#take(4 + length);
+    this.setUint32(at, length);
+    const buffer = this.#buffer;
+    if (length > SHORT) buffer.write(value, at + 4, 'latin1');
+    else for (let i = 0; i < length; i++) buffer[at + 4 + i] = value.charCodeAt(i);
     return this;
   }
 
-  /** Bytes without their length. */
-  raw(value: Uint8Array): this {
-    const { length } = value;
+  /** Bytes without their length. @param length  how many, from the first one */
+  raw(value: Uint8Array, length = value.length): this {
     const at = this.#take(length);
-    if (length > SHORT) this.#buffer.set(value, at);
+    if (length > SHORT) this.#buffer.set(value.subarray(0, length), at);
     else for (let i = 0; i < length; i++) this.#buffer[at + i] = value[i];
     return this;
   }
@@ -101,8 +106,12 @@ export class ByteReader {
   }
 
   uint32(): number {
-    this.#at += 4;
-    return this.#buffer.readUInt32LE(this.#at - 4);
+    const buffer = this.#buffer;
+    const at = this.#at;
+    this.#at = at + 4;
+    return (
+      (buffer[at] | (buffer[at + 1] << 8) | (buffer[at + 2] << 16) | (buffer[at + 3] << 24)) >>> 0
+    );
   }
 
   float64(): number {

@@ -8,12 +8,28 @@
  */
 
 import type { Bytes } from '../resp/reply.js';
+import { PositionTable } from './position-table.js';
+
+/** From keys to positions: a `Map`, or a `PositionTable`. */
+interface Positions {
+  get(key: Bytes): number | undefined;
+  set(key: Bytes, position: number): unknown;
+  delete(key: Bytes): unknown;
+  clear(): void;
+  /** Only a `PositionTable` can do it. */
+  guess?(keys: readonly Bytes[], positions: Int32Array): void;
+}
 
 export class IndexedMap<V> {
-  readonly #positions = new Map<Bytes, number>();
   readonly #keys: Bytes[] = [];
+  readonly #positions: Positions;
   readonly #values: V[] = [];
   #keyBytes = 0;
+
+  /** @param isLarge  whether it probably has so many elements that caches do not hold them */
+  constructor(isLarge = false) {
+    this.#positions = isLarge ? new PositionTable(this.#keys) : new Map<Bytes, number>();
+  }
 
   get size(): number {
     return this.#keys.length;
@@ -25,7 +41,7 @@ export class IndexedMap<V> {
   }
 
   has(key: Bytes): boolean {
-    return this.#positions.has(key);
+    return this.#positions.get(key) !== undefined;
   }
 
   get(key: Bytes): V | undefined {
@@ -36,6 +52,21 @@ export class IndexedMap<V> {
   /** @returns undefined if the key is not there */
   positionOf(key: Bytes): number | undefined {
     return this.#positions.get(key);
+  }
+
+  /**
+   * Brings what lookups of these keys read into the caches of the processor, if the map is large.
+   * @param positions  gets the probable positions; -1: none
+   * @returns a number that depends on all that was read: V8 would leave out reads without a use
+   */
+  prefetch(keys: readonly Bytes[], positions: Int32Array): number {
+    positions.fill(-1, 0, keys.length);
+    this.#positions.guess?.(keys, positions);
+    let sum = 0;
+    for (let i = 0; i < keys.length; i++) {
+      if (positions[i] >= 0) sum += this.#keys[positions[i]].length;
+    }
+    return sum;
   }
 
   /** @returns whether the key is new */
@@ -66,12 +97,13 @@ export class IndexedMap<V> {
     if (position === undefined) return false;
     this.#positions.delete(key);
     this.#keyBytes -= key.length;
+    const last = this.#keys.length - 1;
+    if (position < last) this.#positions.set(this.#keys[last], position);
     const lastKey = this.#keys.pop()!;
     const lastValue = this.#values.pop()!;
-    if (position < this.#keys.length) {
+    if (position < last) {
       this.#keys[position] = lastKey;
       this.#values[position] = lastValue;
-      this.#positions.set(lastKey, position);
     }
     return true;
   }

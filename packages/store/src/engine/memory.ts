@@ -37,8 +37,8 @@ const ENTRY = 90;
 /** The place of a key in the queue of those that expire. */
 const EXPIRY = 20;
 
-export function memoryOf(key: Bytes, { value, expiresAtMs }: Entry): number {
-  const expiry = expiresAtMs === Infinity ? 0 : EXPIRY;
+export function memoryOf(key: Bytes, { value, expires }: Entry): number {
+  const expiry = expires ? EXPIRY : 0;
   return PLACE + ENTRY + expiry + key.length + memoryOfValue(value);
 }
 

@@ -4,7 +4,7 @@ import type { Bytes } from '../resp/reply.js';
 
 export const SLOTS = 16_384;
 
-/** CRC-16 as XMODEM has it: polynomial 0x1021. */
+/** CRC-16/XMODEM: polynomial 0x1021. */
 const CRC = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
@@ -25,4 +25,12 @@ export function slotOf(key: Bytes): number {
 
 export function shardOfSlot(slot: number, shards: number): number {
   return Math.floor((slot * shards) / SLOTS);
+}
+
+/** A part in braces before any `*`: what the `*` stands for could have braces too. */
+const BEGINS_WITH_TAG = /^[^{]*\{[^}]+\}/;
+
+/** Whether all keys that a pattern can stand for have the slot of the pattern itself. */
+export function hasFixedSlot(pattern: Bytes): boolean {
+  return BEGINS_WITH_TAG.test(pattern.slice(0, pattern.indexOf('*')));
 }

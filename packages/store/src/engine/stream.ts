@@ -16,8 +16,8 @@ import {
 /** Fields and values, one after the other. */
 export type Fields = readonly Bytes[];
 
-/** Approximate trimming removes entries only by so many, which is cheaper in Redis, or all of them. */
-const TRIMMED_AT_ONCE = 100;
+/** Redis keeps small entries in nodes of so many. Approximate trimming removes whole nodes there. */
+const ENTRIES_PER_NODE = 100;
 
 /** An entry that a consumer has got and not acknowledged. */
 export interface Pending {
@@ -172,7 +172,11 @@ export class Stream {
 
   #trim(excess: number, approximate: boolean, limit: number): number {
     let count = Math.max(0, Math.min(excess, limit));
-    if (approximate && count < this.entries.size) count -= count % TRIMMED_AT_ONCE;
+    if (approximate && count < this.entries.size) {
+      // What the first node has lost already, if all entries that are gone were the first ones.
+      const lost = Math.max(0, this.entriesAdded - this.entries.size) % ENTRIES_PER_NODE;
+      count = Math.max(0, count - ((lost + count) % ENTRIES_PER_NODE));
+    }
     for (let i = 0; i < count; i++) this.#remove(this.entries.first![0]);
     return count;
   }

@@ -8,7 +8,7 @@ const NOAUTH = 'NOAUTH Authentication required.';
 /** These take effect at once, although a transaction has begun. */
 const NOT_QUEUED = new Set(['exec', 'discard', 'multi', 'watch', 'quit', 'reset']);
 
-/** All that a client of RESP 2 may send that has subscribed. */
+/** The only commands that a client of RESP 2 may send while it is subscribed. */
 const WHILE_SUBSCRIBED = new Set([
   ...['subscribe', 'unsubscribe', 'psubscribe', 'punsubscribe', 'ssubscribe', 'sunsubscribe'],
   ...['ping', 'quit', 'reset'],
@@ -32,7 +32,7 @@ export function refusalOf({ name, flags }: CommandSpec, session: Session): strin
     : undefined;
 }
 
-/** Whether it waits for EXEC. */
+/** Whether the command is queued until EXEC. */
 export function isQueued({ name }: CommandSpec, { transaction }: Session): boolean {
   return transaction !== undefined && !NOT_QUEUED.has(name);
 }

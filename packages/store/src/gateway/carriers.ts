@@ -13,17 +13,17 @@ import { CHANNEL_HANDLERS } from './handlers/pubsub.js';
 import { CONFIG_HANDLERS, SERVER_HANDLERS, SERVER_SESSION_HANDLERS } from './handlers/server.js';
 import { STANDALONE_HANDLERS } from './handlers/standalone.js';
 
-/** Replies at once. What it does concerns no other request. */
+/** A handler that replies at once, and does not affect other requests. */
 export type Immediate = (args: readonly Bytes[], client: Client) => Reply;
 
-/** Changes how requests are read or replied to, or takes its time. @returns undefined if there is nothing to reply */
+/** A handler that changes how requests are read or answered, or replies later. @returns undefined if there is no reply */
 export type Changing = (
   args: readonly Bytes[],
   client: Client,
 ) => Reply | undefined | Promise<Reply | undefined>;
 
 export type Carrier = { readonly command: CommandSpec } & (
-  | { readonly kind: 'shards' | 'blocking' | 'exec' | 'watch' }
+  | { readonly kind: 'shards' | 'blocking' | 'exec' }
   | { readonly kind: 'immediate'; readonly handle: Immediate }
   | { readonly kind: 'session'; readonly handle: Changing }
 );
@@ -56,7 +56,7 @@ function newCarrier(command: CommandSpec): Carrier {
   const { name, run, flags } = command;
   if (run !== undefined)
     return { command, kind: flags.includes('blocking') ? 'blocking' : 'shards' };
-  if (name === 'exec' || name === 'watch') return { command, kind: name };
+  if (name === 'exec') return { command, kind: name };
   if (IMMEDIATE[name] !== undefined) {
     return { command, kind: 'immediate', handle: IMMEDIATE[name] };
   }

@@ -2,11 +2,11 @@
 export interface ClusterFacts {
   /** Of each shard. */
   readonly replicas: number;
-  /** What was replied to is on disk. */
+  /** Whether everything that was replied to is on disk. */
   readonly isDurable: boolean;
-  /** The keys stay where they are when this gateway ends: others run the cluster, or it has journals. */
+  /** Whether the keys survive the end of this gateway: another process runs the cluster, or the cluster has journals. */
   readonly isKept: boolean;
-  /** @returns by shard; nothing if it can't be told */
+  /** @returns a view of each shard; an empty array if the cluster can't be reached */
   lookAtShards(): Promise<readonly ShardView[]>;
 }
 

@@ -7,43 +7,36 @@
  * replies of the piece before it.
  */
 
-import type { Watched } from '../commands/internal.js';
 import { findCommand, lookUp } from '../commands/lookup.js';
-import { copyOf, ProtocolError, RequestParser } from '../resp/parser.js';
-import { type Bytes, ErrorReply, NullArray, OK, QUEUED, type Reply } from '../resp/reply.js';
+import { ProtocolError, RequestParser } from '../resp/parser.js';
+import { type Bytes, ErrorReply, NullArray, QUEUED, type Reply } from '../resp/reply.js';
 import { isQueued, refusalOf } from './admission.js';
 import type { Blocked } from './backend.js';
 import { type Carrier, carrierOf } from './carriers.js';
 import { errorReplyOf, execFailure, unknownOutcome } from './errors.js';
-import { isOfShards, ownReplies, ownReply, planExec } from './exec-plan.js';
+import { Exec } from './exec.js';
 import type { Gateway } from './gateway.js';
-import { JoinedCalls } from './joined-calls.js';
 import type { Line } from './line.js';
 import { PieceSize } from './piece-size.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
 import { needCare } from './shortage.js';
 import type { Request } from './statistics.js';
-import {
-  FORWARD,
-  Known,
-  type NoteReply,
-  RepliesInOrder,
-  Several,
-  Silent,
-  type Step,
-} from './steps.js';
-import { readVersions } from './versions.js';
+import { FORWARD, Known, RepliesInOrder, Silent, type Step } from './steps.js';
 
-/** A piece with as many bytes or requests is sent; what follows waits for its replies. */
+/** A piece is sent when it has this many bytes or requests. The next requests wait for its replies. */
 const PIECE_BYTES_MAX = 24 * 1024;
 const PIECE_REQUESTS_MAX = 1024;
-/** How many pieces of one client are carried out in one turn of the event loop, if no shard is needed for them. */
+/** After so many pieces or requests of one client that need no shard, others have their turn. A piece costs as much as many requests. */
 const PIECES_PER_TURN = 8;
+const REQUESTS_PER_TURN = 256;
 /** Above this, no more is read from a client that waits for replies. */
 const HELD_BYTES_MAX = 1024 * 1024;
 /** What a transaction may queue. */
 const TRANSACTION_BYTES_MAX = 512 * 1024 * 1024;
+
+/** The first words of an HTTP request, which a web page can make a browser send. The connection is closed before it does harm. */
+const HTTP = /^(?:post|host:)$/i;
 
 const NO_REPLIES = new RepliesInOrder([]);
 
@@ -51,9 +44,9 @@ export class Conversation {
   readonly session: Session;
   readonly #parser: RequestParser;
   #steps: Step[] = [];
-  /** Of each step; undefined if its command was not carried out. */
+  /** The request of each step; undefined if its command was not carried out. */
   #requests: (Request | undefined)[] = [];
-  /** The one that is being carried out. */
+  /** The request that is being carried out. */
   #request: Request | undefined;
   #pieceBeganMs = 0;
   #calls: ShardCall[] = [];
@@ -62,7 +55,7 @@ export class Conversation {
   /** The next request has to wait for the replies of the piece. */
   #isPieceClosed = false;
   #waitingRequest: Request | undefined;
-  /** Waits for replies. */
+  /** Whether it waits for replies. */
   #isBusy = false;
   #isLooping = false;
   /** Nothing is read any more: the connection ends after the replies. */
@@ -71,6 +64,8 @@ export class Conversation {
   #hasAll = false;
   #blocked: Blocked | undefined;
   #unblockError: ErrorReply | undefined;
+  /** Whether CLIENT PAUSE holds a request back. */
+  #isHeldBack = false;
   /** The name of the last command. */
   lastCommand = 'NULL';
 
@@ -86,8 +81,9 @@ export class Conversation {
     return this.#parser.heldBytes;
   }
 
+  /** Whether it waits for a key, or for the end of CLIENT PAUSE. */
   get isBlocked(): boolean {
-    return this.#blocked !== undefined;
+    return this.#blocked !== undefined || this.#isHeldBack;
   }
 
   receive(chunk: Buffer): void {
@@ -104,7 +100,7 @@ export class Conversation {
     if (!this.#isBusy) this.#loop();
   }
 
-  /** What was written has been sent: there is room again. */
+  /** The socket has sent what was written, and has room again. */
   drained(): void {
     if (!this.#isBusy) this.#loop();
   }
@@ -136,13 +132,14 @@ export class Conversation {
     if (this.#isLooping) return;
     this.#isLooping = true;
     try {
-      for (let pieces = 0; ; pieces++) {
+      for (let pieces = 1, requests = 0; ; pieces++) {
         this.#pieceBeganMs = performance.now();
         while (this.#mayTake() && this.#take());
         if (this.#isBusy || this.#steps.length === 0) break;
+        requests += this.#steps.length;
         this.#send();
-        if (pieces === PIECES_PER_TURN && !this.#isBusy) {
-          // Others have their turn.
+        const isMuch = pieces === PIECES_PER_TURN || requests >= REQUESTS_PER_TURN;
+        if (isMuch && !this.#isBusy) {
           this.#isBusy = true;
           setImmediate(() => this.#goOn());
         }
@@ -188,7 +185,8 @@ export class Conversation {
       if (refusal === undefined) this.#carryOut(carrierOf(command), args);
       else this.#reject(refusal);
     } catch (error) {
-      this.#reject(errorReplyOf(error).message);
+      if (HTTP.test(parser.name)) this.#isOver = true;
+      else this.#reject(errorReplyOf(error).message);
     }
     return true;
   }
@@ -202,7 +200,11 @@ export class Conversation {
     }
     if (this.gateway.pause.holdsBack(command, session.transaction)) {
       if (this.#startsAlone()) {
-        this.#waitFor(this.gateway.pause.over());
+        this.#isHeldBack = true;
+        const goOn = () => {
+          this.#isHeldBack = false;
+        };
+        this.#waitFor(this.gateway.pause.over().then(goOn));
       }
       return;
     }
@@ -252,7 +254,7 @@ export class Conversation {
     }
     if (this.#calls.length - before > 1 && needCare(shards, this.#calls.slice(before))) {
       const calls = this.#calls.splice(before);
-      if (this.#startsAlone()) this.#runIf([], calls, async () => step, unknownOutcome);
+      if (this.#startsAlone()) this.#runTogether(calls, step);
       return;
     }
     this.#add(step);
@@ -261,7 +263,7 @@ export class Conversation {
     this.#count(bytes);
   }
 
-  /** The piece has so many bytes more, and more calls. */
+  /** Adds this many bytes, and the new calls, to the piece. */
   #count(bytes: number): void {
     this.#pieceBytes += bytes;
     const isFull = this.#pieceBytes >= PIECE_BYTES_MAX;
@@ -270,7 +272,6 @@ export class Conversation {
 
   #carryOutAlone(carrier: Carrier, args: readonly Bytes[]): void {
     if (carrier.kind === 'blocking') this.#block({ command: carrier.command, args });
-    if (carrier.kind === 'watch') this.#watch(args);
     if (carrier.kind !== 'session') return;
     const reply = carrier.handle(args, this.line.client);
     if (!(reply instanceof Promise)) {
@@ -281,7 +282,7 @@ export class Conversation {
     this.#isBusy = true;
     reply.then(
       (later) => {
-        // What it had to say was pushed.
+        // Its answer was sent as push messages.
         if (later === undefined && this.session.silence === 'next') this.session.silence = 'none';
         if (later === undefined) this.#noteNoReply();
         this.#goOn(later);
@@ -376,14 +377,14 @@ export class Conversation {
     this.gateway.stats.noteReply(this.#request, undefined, performance.now(), this.line.client);
   }
 
-  /** What was waited for is there. */
+  /** The event that the conversation waited for has happened. */
   #goOn(reply?: Reply): void {
     this.#isBusy = false;
     if (reply !== undefined) this.#reply(reply);
     this.#loop();
   }
 
-  /** The replies to a request that was carried out alone are there. */
+  /** The replies to a request that was carried out alone have arrived. */
   #finish(step: Step, replies: RepliesInOrder): void {
     this.#add(step);
     this.#write(this.#steps.splice(0), this.#requests.splice(0), replies);
@@ -438,6 +439,12 @@ export class Conversation {
     this.#finishLater(replies, async () => FORWARD, unknownOutcome);
   }
 
+  /** Each shard does its part alone, if the memory of none is short. */
+  #runTogether(calls: readonly ShardCall[], step: Step): void {
+    const replies = this.gateway.transactions.runIf([], calls);
+    this.#finishLater(replies, async () => step, unknownOutcome);
+  }
+
   // --- transactions --------------------------------------------------------------------------
 
   #queue(queued: QueuedCommand): void {
@@ -449,101 +456,26 @@ export class Conversation {
     else this.#reply(QUEUED);
   }
 
-  #watch(keys: readonly Bytes[]): void {
-    const { session } = this;
-    if (session.transaction !== undefined) {
-      throw new ErrorReply('ERR WATCH inside MULTI is not allowed');
-    }
-    const known = new Set(session.watched.map(([key]) => key));
-    const added = [...new Set(keys)].filter((key) => !known.has(key)).map(copyOf);
-    if (added.length === 0) {
-      this.#reply(OK);
-      return;
-    }
-    this.#isBusy = true;
-    readVersions(this.gateway, added).then(
-      (watched) => {
-        session.watched.push(...watched);
-        this.#goOn(OK);
-      },
-      (error) => this.#goOn(errorReplyOf(error)),
-    );
-  }
-
   #exec(): void {
     const { session } = this;
-    const { transaction } = session;
+    const { transaction, watched } = session;
     if (transaction === undefined) throw new ErrorReply('ERR EXEC without MULTI');
-    const plan = transaction.isRefused
+    const exec = transaction.isRefused
       ? undefined
-      : planExec(this.gateway.router, session.resp, transaction.commands);
-    const isConditional =
-      session.watched.length > 0 ||
-      plan?.asksShards ||
-      needCare(this.gateway.shards, plan?.calls ?? []);
-    const isAlone =
-      plan !== undefined && (plan.calls === undefined || isConditional || plan.changesSession);
-    if (isAlone && !this.#startsAlone()) return;
+      : new Exec(this.line.client, transaction.commands, watched, this.#request!.beganMs);
+    if (exec?.startsAlone && !this.#startsAlone()) return;
 
-    const { watched } = session;
     session.transaction = undefined;
     session.watched = [];
-    if (plan === undefined) {
+    if (exec === undefined) {
       throw new ErrorReply('EXECABORT Transaction discarded because of previous errors.');
     }
-    const { commands } = transaction;
-    const { client } = this.line;
-    const { beganMs } = this.#request!;
-    const noteReply: NoteReply = (i, error) =>
-      this.gateway.stats.noteReply({ ...commands[i], beganMs }, error, performance.now(), client);
-    if (plan.calls === undefined) {
-      this.#execCoordinated(commands, watched, noteReply);
+    if (!exec.isPart) {
+      this.#finishLater(exec.run(), () => exec.finish(), execFailure);
       return;
     }
-    const stepOf = (own: readonly (Reply | undefined)[], joined?: JoinedCalls): Step =>
-      new Several(
-        plan.steps.map((step, i) => step ?? new Known(own[i]!)),
-        noteReply,
-        joined,
-      );
-    if (isConditional) {
-      const step = async (): Promise<Step> => stepOf(await ownReplies(commands, client));
-      this.#runIf(watched, plan.calls, step, execFailure);
-      return;
-    }
-    const own = plan.steps.map((step, i) => step === undefined && ownReply(commands[i], client));
-    const joined = new JoinedCalls(plan.calls);
-    this.#calls.push(...joined.calls);
-    this.#add(stepOf(own as Reply[], joined));
+    this.#add(exec.join(this.#calls));
     this.#count(transaction.bytes);
-  }
-
-  /** The state of one shard decides what another one does. */
-  #execCoordinated(
-    commands: readonly QueuedCommand[],
-    watched: readonly Watched[],
-    noteReply: NoteReply,
-  ): void {
-    const queued = commands
-      .filter(isOfShards)
-      .map(({ command, args }) => ({ name: command.name, args }));
-    const replies = this.gateway.transactions.transact(queued, watched, this.session.resp);
-    const stepOf = async (): Promise<Step> => {
-      const own = await ownReplies(commands, this.line.client);
-      const steps = own.map((reply) => (reply === undefined ? FORWARD : new Known(reply)));
-      return new Several(steps, noteReply);
-    };
-    this.#finishLater(replies, stepOf, execFailure);
-  }
-
-  /** Each shard does its part alone, if no watched key has changed and memory is not short. */
-  #runIf(
-    watched: readonly Watched[],
-    calls: readonly ShardCall[],
-    stepOf: () => Promise<Step>,
-    failure: (error: unknown) => ErrorReply,
-  ): void {
-    this.#finishLater(this.gateway.transactions.runIf(watched, calls), stepOf, failure);
   }
 
   /** @param replies  of a transaction */

@@ -1,4 +1,4 @@
-/** Who does what in a transaction. */
+/** The plan of a transaction: which of its commands the shards carry out, and which the gateway. */
 
 import { ErrorReply, type Reply } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
@@ -9,7 +9,7 @@ import type { Router } from './router.js';
 import type { QueuedCommand } from './session.js';
 import { concernShards } from './settings.js';
 import type { ShardCall } from './shards.js';
-import { Known, type Step } from './steps.js';
+import { FORWARD, Known, type Step } from './steps.js';
 
 export interface ExecPlan {
   /** Undefined if the transaction has to be coordinated. */
@@ -17,7 +17,7 @@ export interface ExecPlan {
   /** Missing for what the gateway carries out itself. */
   readonly steps: readonly (Step | undefined)[];
   readonly changesSession: boolean;
-  /** The gateway asks the shards for some of what it carries out itself. */
+  /** Whether the gateway asks the shards for data for commands that it carries out itself. */
   readonly asksShards: boolean;
 }
 
@@ -38,10 +38,13 @@ export function planExec(
     else {
       const step = route(router, resp, queued, calls);
       if (step === undefined) isCoordinated = true;
-      steps.push(step);
+      steps.push(step ?? FORWARD);
     }
   }
-  return { calls: isCoordinated ? undefined : calls, steps, changesSession, asksShards };
+  if (!isCoordinated) return { calls, steps, changesSession, asksShards };
+  // Then each command of the shards has one reply.
+  const forwards = steps.map((step) => step && FORWARD);
+  return { calls: undefined, steps: forwards, changesSession, asksShards };
 }
 
 /** Whether the gateway asks the shards for its reply. */
@@ -66,7 +69,7 @@ export function ownReply(
   }
 }
 
-/** One after the other. @returns undefined for the commands of the shards */
+/** Carries out the commands of the gateway, one after the other. @returns undefined for those of the shards */
 export async function ownReplies(
   commands: readonly QueuedCommand[],
   client: Client,

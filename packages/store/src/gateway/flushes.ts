@@ -7,7 +7,7 @@ export interface Flushed {
 export class Flushes {
   #waiting: Flushed[] = [];
 
-  /** At most once for each connection and turn. */
+  /** To be called at most once for each connection and turn. */
   add(connection: Flushed): void {
     if (this.#waiting.length === 0) setImmediate(() => this.#flush());
     this.#waiting.push(connection);

@@ -7,13 +7,13 @@ import type { ShardView } from './cluster-facts.js';
 import type { Gateway } from './gateway.js';
 import { REDIS_VERSION } from './version.js';
 
-/** What has to be asked for, because the gateway does not have it. */
+/** Data that the gateway has to ask others for. */
 export interface Answers {
-  /** By shard; undefined for one that does not answer. */
+  /** For each shard; undefined if it does not answer. */
   readonly shards: readonly (ShardReport | undefined)[];
-  /** By shard; nothing if it is not known. */
+  /** For each shard; empty if the leaders are not known. */
   readonly leaders: readonly ShardView[];
-  /** Undefined if the shards do not tell. */
+  /** Undefined if the shards do not answer. */
   readonly settings: MemorySettings | undefined;
 }
 

@@ -11,7 +11,7 @@ export class Latencies {
   count = 0;
   sumUs = 0;
   #maxUs = 0;
-  /** Bucket 0 has what took at most 1 µs; each other one what took more than the bound of the one before, and at most its own. */
+  /** Bucket 0 counts latencies of at most 1 µs; each other bucket, those between the bound of the previous bucket and its own. */
   readonly #buckets = new Float64Array(4 * (POWER_MAX - 1));
 
   record(us: number): void {
@@ -29,7 +29,7 @@ export class Latencies {
     return count;
   }
 
-  /** At most so many microseconds took this part of all, in percent; 0 if there is nothing. */
+  /** An upper bound in microseconds of this percentile; 0 if nothing was counted. */
   percentileUs(percent: number): number {
     const wanted = (this.count * percent) / 100;
     let count = 0;

@@ -17,7 +17,7 @@ export class PubSub {
     this.subscriptions = new Subscriptions(channels);
   }
 
-  /** Tells the client of each name, once the shards know that it listens. */
+  /** Confirms each name to the client, once the shards know the subscription. */
   async subscribe(kind: ChannelKind, names: readonly Bytes[], client: Client): Promise<undefined> {
     const { session } = client;
     const copies = names.map(copyOf);
@@ -37,7 +37,7 @@ export class PubSub {
     return undefined;
   }
 
-  /** Without names: all of this kind. */
+  /** Without names, it unsubscribes from all of this kind. */
   async unsubscribe(
     kind: ChannelKind,
     names: readonly Bytes[],
@@ -58,7 +58,7 @@ export class PubSub {
     return undefined;
   }
 
-  /** Without telling the client. */
+  /** Ends all subscriptions without a confirmation to the client. */
   leaveAll(client: Client): void {
     for (const kind of CHANNEL_KINDS) {
       const subscribed = client.session.subscribed[kind];

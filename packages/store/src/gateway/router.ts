@@ -2,15 +2,11 @@
 
 import type { CommandSpec } from '../commands/spec.js';
 import { COMMANDS_BY_NAME, keyPositions, rangeInArgs } from '../commands/table.js';
-import { shardOfSlot, slotOf } from '../engine/slots.js';
-import { type Bytes, ErrorReply } from '../resp/reply.js';
+import { hasFixedSlot, shardOfSlot, slotOf } from '../engine/slots.js';
+import type { Bytes } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
 import type { ShardCall } from './shards.js';
 import { FORWARD, Merged, type Step } from './steps.js';
-
-const BEGINS_WITH_TAG = /^[^{]*\{[^}]+\}/;
-const OTHER_SHARDS =
-  'ERR the keys of a pattern may be in other shards. Begin the pattern with a part in braces that the key has too';
 
 export class Router {
   readonly shardOf = (key: Bytes): number => shardOfSlot(slotOf(key), this.shards);
@@ -28,7 +24,9 @@ export class Router {
     resp: Protocol,
     calls: ShardCall[],
   ): Step | undefined {
-    if (command.patterns !== undefined) this.#requireOneShard(args[0], command.patterns(args));
+    if (command.patterns?.(args).some((pattern) => !this.#isWith(args[0], pattern))) {
+      return undefined;
+    }
     const shard = this.#onlyShard(command, args);
     if (shard !== undefined) {
       calls.push({ shard, command, args, resp });
@@ -44,15 +42,10 @@ export class Router {
     return new Merged(spread, parts, args, this.shardOf, this.shards);
   }
 
-  /** All keys that a pattern can stand for have to be where this key is. */
-  #requireOneShard(key: Bytes, patterns: readonly Bytes[]): void {
-    if (this.shards === 1) return;
-    const shard = this.shardOf(key);
-    for (const pattern of patterns) {
-      // The part in braces counts only if it ends before the `*`: what that stands for could have braces too.
-      const isFixed = BEGINS_WITH_TAG.test(pattern.slice(0, pattern.indexOf('*')));
-      if (!isFixed || this.shardOf(pattern) !== shard) throw new ErrorReply(OTHER_SHARDS);
-    }
+  /** Whether all keys that a pattern can stand for are where this key is. */
+  #isWith(key: Bytes, pattern: Bytes): boolean {
+    if (this.shards === 1) return true;
+    return hasFixedSlot(pattern) && this.shardOf(pattern) === this.shardOf(key);
   }
 
   /** @returns undefined if there are several, or if only `spread` can tell */

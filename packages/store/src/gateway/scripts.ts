@@ -1,6 +1,5 @@
 /** What a gateway knows of scripts. */
 
-import { COMMANDS_BY_NAME } from '../commands/table.js';
 import type { Bytes } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
 import type { Backend } from './backend.js';
@@ -11,14 +10,14 @@ import type { ShardCall } from './shards.js';
 /** How a shard replies if a script would have to use keys of another one. */
 const BEYOND = Buffer.from('-BEYOND ');
 
-/** How many scripts a gateway remembers. */
-const SEEN_MAX = 1000;
+/** How many scripts a gateway remembers: fewer than the shards do. */
+const SEEN_MAX = 250;
 
 export class ScriptLoader {
   /** The bodies of scripts that all shards know. */
   readonly #seen = new Set<Bytes>();
 
-  /** The bodies, hashes or names of those that have used keys of other shards than the one that ran them. */
+  /** The bodies, hashes or names of scripts that have used keys of other shards than the one that ran them. */
   readonly #beyond = new Set<Bytes>();
 
   constructor(
@@ -27,8 +26,8 @@ export class ScriptLoader {
   ) {}
 
   /**
-   * One shard runs it, unless it turns out to need keys of others.
-   * @param beyond  it has written nothing, and has to run as a transaction
+   * Runs the script at one shard.
+   * @param beyond  called if the script needs keys of other shards: it has written nothing, and has to run as a transaction
    */
   run(
     { command, args }: QueuedCommand,
@@ -52,8 +51,7 @@ export class ScriptLoader {
           replied(reply);
           return;
         }
-        if (this.#beyond.size >= SEEN_MAX) this.#beyond.clear();
-        this.#beyond.add(script);
+        remember(this.#beyond, script);
         beyond();
       },
       failed,
@@ -61,17 +59,16 @@ export class ScriptLoader {
   }
 
   /**
-   * Makes the script of an EVAL known to all shards, so that EVALSHA finds it everywhere. If it is wrong, EVAL will tell.
+   * Makes the script of an EVAL known to all shards, so that EVALSHA finds it everywhere. EVAL itself reports an error of the script.
    * @returns undefined if all know it
    */
   load({ command: { name }, args: [body] }: QueuedCommand): Promise<void> | undefined {
     if ((name !== 'eval' && name !== 'eval_ro') || this.#seen.has(body)) return undefined;
-    const command = COMMANDS_BY_NAME.get('script|load')!;
+    const command = { name: '.evaluated' };
     const shards = [...Array(this.backend.shards.count).keys()];
     return new Promise((resolve, reject) => {
       const loaded = (): void => {
-        if (this.#seen.size >= SEEN_MAX) this.#seen.clear();
-        this.#seen.add(body);
+        remember(this.#seen, body);
         resolve();
       };
       this.backend.shards.run(
@@ -87,4 +84,12 @@ export class ScriptLoader {
     this.#seen.clear();
     this.backend.transactions.forgetScripts();
   }
+}
+
+/** Forgets the oldest one if there are too many. */
+function remember(scripts: Set<Bytes>, script: Bytes): void {
+  scripts.add(script);
+  if (scripts.size <= SEEN_MAX) return;
+  const [oldest] = scripts;
+  scripts.delete(oldest);
 }

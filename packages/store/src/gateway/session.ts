@@ -1,4 +1,4 @@
-/** What a client has said of itself, and what it has begun. */
+/** The state of a client: its name, settings and subscriptions, and its transaction. */
 
 import type { Watched } from '../commands/internal.js';
 import type { CommandSpec } from '../commands/spec.js';
@@ -16,11 +16,11 @@ export interface QueuedCommand {
 /** The commands between MULTI and EXEC. */
 export class Transaction {
   readonly commands: QueuedCommand[] = [];
-  /** A command could not be queued: EXEC will refuse. */
+  /** Whether a command could not be queued. EXEC then fails. */
   isRefused = false;
   bytes = 0;
 
-  /** The arguments are kept for longer than the input that they are a part of. */
+  /** Copies the arguments: they outlive the input that they are a part of. */
   add({ command, args }: QueuedCommand): void {
     const copies = args.map(copyOf);
     for (const { length } of copies) this.bytes += length;
@@ -51,7 +51,7 @@ export class Session {
     return channel.size + pattern.size + shard.size;
   }
 
-  /** As it was at the beginning, but for subscriptions. */
+  /** Resets everything but subscriptions to the initial state. */
   reset(isAuthenticated: boolean): void {
     this.resp = 2;
     this.name = '';

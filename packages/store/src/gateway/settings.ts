@@ -14,21 +14,21 @@ interface Parameter {
   readonly isFixed?: boolean;
 }
 
-const UNITS: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  k: 1e3,
-  kb: 1024,
-  m: 1e6,
-  mb: 1024 ** 2,
-  g: 1e9,
-  gb: 1024 ** 3,
-};
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['b', 1],
+  ['k', 1e3],
+  ['kb', 1024],
+  ['m', 1e6],
+  ['mb', 1024 ** 2],
+  ['g', 1e9],
+  ['gb', 1024 ** 3],
+]);
 
 /** `100mb` as a number of bytes; undefined if it is none. */
 export function parseMemory(text: string): number | undefined {
   const match = /^(\d+)([a-z]*)$/i.exec(text);
-  const unit = match ? UNITS[match[2].toLowerCase()] : undefined;
+  const unit = match ? UNITS.get(match[2].toLowerCase()) : undefined;
   return match && unit !== undefined ? Number(match[1]) * unit : undefined;
 }
 
@@ -108,8 +108,13 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   'hash-max-ziplist-value': whole(64, 0, INT_MAX),
   hz: whole(10, 1, 500),
   'latency-monitor-threshold': whole(0, 0, INT_MAX),
+  'latency-tracking': flag('yes'),
+  'lazyfree-lazy-eviction': flag('no'),
   'lazyfree-lazy-expire': flag('no'),
+  'lazyfree-lazy-server-del': flag('no'),
   'lazyfree-lazy-user-del': flag('no'),
+  'lazyfree-lazy-user-flush': flag('no'),
+  'list-compress-depth': whole(0, 0, INT_MAX),
   'list-max-listpack-size': whole(-2, -5, INT_MAX),
   'list-max-ziplist-size': whole(-2, -5, INT_MAX),
   loglevel: anything('notice'),
@@ -121,6 +126,8 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   save: anything(''),
   'set-max-intset-entries': whole(512, 0, INT_MAX),
   'stop-writes-on-bgsave-error': flag('yes'),
+  'stream-node-max-bytes': size(4096),
+  'stream-node-max-entries': whole(100, 0, INT_MAX),
   'tracking-table-max-keys': whole(1_000_000, 0, INT_MAX),
   'zset-max-listpack-entries': whole(128, 0, INT_MAX),
   'zset-max-listpack-value': whole(64, 0, INT_MAX),
@@ -202,8 +209,8 @@ export class Settings {
   } {
     const checked = pairs.map(([name, value]): Pair => {
       const lower = name.toLowerCase();
-      const parameter = PARAMETERS[lower] ?? { initial: '', read: OF_SHARDS[lower] };
-      if (PARAMETERS[lower] === undefined && OF_SHARDS[lower] === undefined) {
+      const parameter = parameterOf(lower);
+      if (parameter === undefined) {
         throw new ErrorReply(
           `ERR Unknown option or number of arguments for CONFIG SET - '${name}'`,
         );
@@ -214,8 +221,8 @@ export class Settings {
     const twice = names.find((name, i) => names.indexOf(name) !== i);
     if (twice !== undefined) throw failed(twice, 'duplicate parameter');
     return {
-      own: checked.filter(([name]) => !(name in OF_SHARDS)),
-      ofShards: Object.fromEntries(checked.filter(([name]) => name in OF_SHARDS)),
+      own: checked.filter(([name]) => Object.hasOwn(PARAMETERS, name)),
+      ofShards: Object.fromEntries(checked.filter(([name]) => Object.hasOwn(OF_SHARDS, name))),
     };
   }
 
@@ -236,6 +243,11 @@ export class Settings {
     this.slowLogMax = Number(this.get('slowlog-max-len'));
     this.#outputLimits = readOutputLimits(this.get('client-output-buffer-limit'));
   }
+}
+
+function parameterOf(name: string): Parameter | undefined {
+  if (Object.hasOwn(PARAMETERS, name)) return PARAMETERS[name];
+  return Object.hasOwn(OF_SHARDS, name) ? { initial: '', read: OF_SHARDS[name] } : undefined;
 }
 
 function checkedValue(name: Bytes, value: Bytes, { read, isFixed }: Parameter): string {

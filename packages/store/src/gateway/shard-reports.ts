@@ -11,7 +11,7 @@ import type { Shards } from './shards.js';
 const ANSWER_MS = 2000;
 
 export class ShardReports {
-  /** They have left a question unanswered for so long. They are not asked again until they answer. */
+  /** The shards that have not answered a question for this long. They are not asked again until they answer. */
   readonly #silent = new Set<number>();
 
   constructor(
@@ -28,7 +28,7 @@ export class ShardReports {
     );
   }
 
-  /** All shards have the same. @returns undefined if the first one does not answer */
+  /** Asks the first shard, because all have the same settings. @returns undefined if it does not answer */
   askSettings(): Promise<MemorySettings | undefined> {
     return this.#ask(0, SETTINGS, readSettings);
   }

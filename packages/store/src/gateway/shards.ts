@@ -12,7 +12,7 @@ export interface ShardCall {
   readonly resp: 2 | 3;
   /** If it may block: the number under which its reply comes later. Then the reply to the call itself is empty. */
   readonly blockedAs?: number;
-  /** A part of what several shards do: the shard does not refuse it, not even if its memory is short. */
+  /** Whether it is a part of a command on several shards. The shard then carries it out even if its memory is short. */
   readonly isPart?: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface ShardCall {
 export type Replied = (replies: readonly Uint8Array[]) => void;
 
 export interface Shards {
-  /** How many there are. */
+  /** The number of shards. */
   readonly count: number;
   /** Whether the memory of a shard was short when it last replied to this gateway. */
   isShort(shard: number): boolean;

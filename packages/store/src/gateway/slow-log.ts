@@ -6,11 +6,11 @@ import type { Bytes, Reply } from '../resp/reply.js';
 import type { Client } from './client.js';
 import type { Settings } from './settings.js';
 
-/** What is kept of a command. */
+/** How many arguments of a command are kept, and how many bytes of each. */
 const ARGUMENTS_MAX = 32;
 const ARGUMENT_BYTES_MAX = 128;
 
-/** Their arguments are secrets, or they only begin what others do. */
+/** Commands whose arguments are secrets, and EXEC: the commands of a transaction are logged one by one. */
 const NOT_LOGGED = new Set(['auth', 'hello', 'config|set', 'exec']);
 
 interface Entry {
@@ -23,7 +23,7 @@ interface Entry {
 }
 
 export class SlowLog {
-  /** The latest one last. */
+  /** From the oldest to the latest. */
   #entries: Entry[] = [];
   #lastId = -1;
 
@@ -53,7 +53,7 @@ export class SlowLog {
     this.#entries.splice(0, this.#entries.length - slowLogMax);
   }
 
-  /** The latest ones first. @param count  at most; -1: all */
+  /** The latest entries, the latest first. @param count  the greatest number of entries; -1: all */
   get(count: number): Reply {
     const latest = this.#entries.toReversed();
     return latest

@@ -11,7 +11,7 @@ import { Latencies } from './latencies.js';
 import type { QueuedCommand } from './session.js';
 import type { SlowLog } from './slow-log.js';
 
-/** Scripts can reply with any code: so many different ones are counted. */
+/** Scripts can reply with any error code. At most this many different codes are counted. */
 const CODES_MAX = 128;
 
 /** What a client has asked for. */
@@ -26,7 +26,7 @@ export class CommandStatistics {
   failed = 0;
   /** It was not carried out. */
   rejected = 0;
-  /** Not of those that may wait for something, such as BLPOP. */
+  /** Commands that may wait, such as BLPOP, are not measured. */
   readonly latencies = new Latencies();
 }
 
@@ -41,9 +41,9 @@ const NOTHING: Rates = { commands: 0, inputBytes: 0, outputBytes: 0 };
 export class Statistics {
   connections = 0;
   rejected = 0;
-  /** Of TLS. */
+  /** TLS handshakes that have failed. */
   failedHandshakes = 0;
-  /** How often a shard had forgotten this gateway. */
+  /** How often a shard has forgotten this gateway. */
   forgotten = 0;
   commands = 0;
   inputBytes = 0;

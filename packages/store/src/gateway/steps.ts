@@ -24,12 +24,12 @@ export interface Step {
   write(replies: RepliesInOrder, writer: ReplyWriter, protocol: Protocol): void;
 }
 
-/** The reply of one shard, as it is. */
+/** Forwards the reply of one shard unchanged. */
 export const FORWARD: Step = {
   write: (replies, writer) => writer.writeRaw(replies.next()),
 };
 
-/** The gateway has the reply. */
+/** The reply of a command that the gateway has carried out itself. */
 export class Known implements Step {
   constructor(private readonly reply: Reply) {}
 
@@ -69,7 +69,7 @@ export class Merged implements Step {
   }
 }
 
-/** Told of the reply to each command of a transaction. @param error  its message, if it is one */
+/** Is called with the reply to each command of a transaction. @param error  the message, if the reply is an error */
 export type NoteReply = (index: number, error: Bytes | undefined) => void;
 
 /** The reply to EXEC: an array of those to its commands. */
@@ -102,7 +102,7 @@ export class Several implements Step {
   }
 }
 
-/** The client does not want the reply. */
+/** For a client that has turned replies off. */
 export class Silent implements Step {
   constructor(private readonly step: Step) {}
 

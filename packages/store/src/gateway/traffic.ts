@@ -3,7 +3,7 @@ export class Traffic {
   /** Messages with commands, and how many commands these had. */
   batches = 0;
   batchedCommands = 0;
-  /** Pieces of what was too long for a message, and of what was too long for a reply. */
+  /** Pieces of requests that are too long for a message, and of replies that are too long for one. */
   uploadedPieces = 0;
   fetchedPieces = 0;
   /** Coordinated transactions, by how they have ended. */
@@ -13,7 +13,7 @@ export class Traffic {
     changed: 0,
     /** The command found nothing, and waits. */
     waiting: 0,
-    /** Others have aborted each attempt: `TRYAGAIN`. */
+    /** Other gateways have aborted each attempt: `TRYAGAIN`. */
     gaveUp: 0,
     /** It was refused, or the connection to the shards has failed. */
     failed: 0,
@@ -23,12 +23,12 @@ export class Traffic {
   retriedTransactions = 0;
 }
 
-/** What is on its way, and what has to wait. */
+/** How many messages are on their way, and how many wait. */
 export interface Pressure {
   /** Messages that shards have not replied to. They include those with which the gateway listens. */
   readonly unanswered: number;
   /** Messages that there is no room for yet. */
   readonly waiting: number;
-  /** How many had to wait so far. */
+  /** How many messages have had to wait since the start. */
   readonly heldBack: number;
 }

@@ -8,7 +8,7 @@ import type { ShardCall } from './shards.js';
 
 const VERSIONS = { name: '.versions' };
 
-/** All versions are those of one place of the order. */
+/** Reads all versions at one place of the order. */
 export function readVersions(gateway: Gateway, keys: readonly Bytes[]): Promise<Watched[]> {
   const byShard = new Map<number, Bytes[]>();
   for (const key of keys) {

@@ -25,10 +25,10 @@ const MARK_BYTES = 40;
 const CUT_OFF =
   'Redis cuts off replicas that are too slow: see its log, client-output-buffer-limit and repl-timeout.';
 
-/** What has become of the changes. */
+/** The result of following the changes. */
 export interface Followed {
   readonly changes: number;
-  /** Those of other databases. */
+  /** How many changes concern other databases. */
   readonly leftOut: number;
   /** How many bytes of the stream the store has not got; undefined: Redis did not tell. */
   readonly missing: number | undefined;
@@ -38,13 +38,13 @@ export class Replication {
   readonly #name: string;
   readonly #input: Input;
   readonly #outgoing: Outgoing;
-  /** Where we are in the stream of changes. */
+  /** Our position in the stream of changes. */
   #offset = 0;
   /** The store has everything up to here. */
   #appliedTo = 0;
-  /** Redis wants to know when the store has everything up to here. */
+  /** Redis has asked for an acknowledgement once the store has everything up to here. */
   #askedAt: number | undefined;
-  /** The end has been asked for when Redis was here. */
+  /** The position of Redis when the user asked for the end. */
   #endAt: number | undefined;
 
   private constructor(

@@ -15,7 +15,7 @@ export interface Screen {
 export class Progress {
   readonly #timer: NodeJS.Timeout;
 
-  /** @param line  what there is to tell now */
+  /** @param line  returns the line to show now */
   constructor(
     private readonly screen: Screen,
     line: () => string,

@@ -1,4 +1,4 @@
-/** What an import says at its end. */
+/** The summary that an import prints at its end. */
 
 import type { Followed } from './from-replication.js';
 import type { Tally } from './importer.js';

@@ -1,4 +1,4 @@
-/** How the import speaks of keys, numbers and times. */
+/** Formats keys, numbers and times for the output of the import. */
 
 import type { Bytes } from '../resp/reply.js';
 

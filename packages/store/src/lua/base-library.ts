@@ -51,8 +51,9 @@ const BASE: Readonly<Record<string, Native>> = {
   error: (args) => {
     const value = args.at(1);
     const level = args.integer(2, 1);
-    const text = typeof value === 'string' && level > 0 ? args.runtime.where(level) + value : value;
-    throw new LuaError(text, args.runtime.line);
+    const text = level > 0 ? toText(value) : undefined;
+    const located = text === undefined ? value : args.runtime.where(level) + text;
+    throw new LuaError(located, args.runtime.line);
   },
   gcinfo: () => 0,
   getmetatable: (args) => {

@@ -1,13 +1,10 @@
 /** The library `cjson`. */
 
 import { library } from './arguments.js';
+import { DEPTH_MAX, JSON_OPTIONS } from './json-settings.js';
 import { formatG, parseNumber } from './numbers.js';
 import type { Runtime } from './runtime.js';
 import { LuaTable, type LuaValue, Opaque, typeName } from './values.js';
-
-const DEPTH_MAX = 1000;
-/** An array with a larger index and more than twice as many holes as elements is refused. */
-const SPARSE_MAX = 10;
 
 /** What JSON's null becomes. */
 const NULL = new Opaque();
@@ -18,10 +15,11 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 class Encoder {
-  constructor(
-    private readonly runtime: Runtime,
-    private readonly precision: number,
-  ) {}
+  readonly #settings;
+
+  constructor(private readonly runtime: Runtime) {
+    this.#settings = runtime.json;
+  }
 
   encode(value: LuaValue, depth: number): string {
     this.runtime.spend(1);
@@ -37,15 +35,21 @@ class Encoder {
   }
 
   #number(value: number): string {
+    const { invalidNumbers, precision } = this.#settings;
     if (!Number.isFinite(value)) {
-      this.runtime.fail('Cannot serialise number: must not be NaN or Inf');
+      if (invalidNumbers === 'off') {
+        this.runtime.fail('Cannot serialise number: must not be NaN or Inf');
+      }
+      if (invalidNumbers === 'null') return 'null';
+      if (Number.isNaN(value)) return 'nan';
+      return value > 0 ? 'inf' : '-inf';
     }
-    return formatG(value, this.precision);
+    return formatG(value, precision);
   }
 
   #table(table: LuaTable, depth: number): string {
-    if (depth > DEPTH_MAX) {
-      this.runtime.fail(`Cannot serialise, excessive depth (${depth})`);
+    if (depth > Math.min(DEPTH_MAX, this.#settings.encodeDepth)) {
+      this.runtime.fail(`Cannot serialise, excessive nesting (${depth})`);
     }
     this.runtime.spend(10);
     const length = this.#arrayLength(table);
@@ -75,8 +79,10 @@ class Encoder {
       most = Math.max(most, key);
       count++;
     }
-    if (most > SPARSE_MAX && most > count * 2) {
-      this.runtime.fail('Cannot serialise table: excessively sparse array');
+    const { convertsSparse, sparseRatio, sparseSafe } = this.#settings;
+    if (sparseRatio > 0 && most > count * sparseRatio && most > sparseSafe) {
+      if (!convertsSparse) this.runtime.fail('Cannot serialise table: excessively sparse array');
+      return 0;
     }
     return most;
   }
@@ -93,6 +99,8 @@ function quoted(text: string): string {
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER =
   /[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:inity)?|[nN][aA][nN])/y;
+/** What other languages have, or a zero in front. */
+const INVALID = /^-?(?:0[xX\d]|[iInN])/;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PUNCTUATION: Readonly<Record<string, string>> = {
   ...{ '{': 'T_OBJ_BEGIN', '}': 'T_OBJ_END', '[': 'T_ARR_BEGIN', ']': 'T_ARR_END' },
@@ -111,6 +119,8 @@ interface JsonToken {
   readonly type: string;
   readonly at: number;
   readonly value?: LuaValue;
+  /** What is wrong. */
+  readonly problem?: string;
 }
 
 class Decoder {
@@ -128,8 +138,8 @@ class Decoder {
     return value;
   }
 
-  #fail(expected: string, { type, at }: JsonToken): never {
-    const found = type === 'T_ERROR' ? 'invalid token' : type;
+  #fail(expected: string, { type, at, problem = 'invalid token' }: JsonToken): never {
+    const found = type === 'T_ERROR' ? problem : type;
     return this.runtime.fail(`Expected ${expected} but found ${found} at character ${at + 1}`);
   }
 
@@ -158,22 +168,26 @@ class Decoder {
     NUMBER.lastIndex = at;
     const number = NUMBER.exec(text)?.[0];
     if (number === undefined || number.startsWith('+')) return { type: 'T_ERROR', at };
+    if (!this.runtime.json.readsInvalidNumbers && INVALID.test(number)) {
+      return { type: 'T_ERROR', at, problem: 'invalid number' };
+    }
     this.#at += number.length;
     return { type: 'T_NUMBER', at, value: parseNumber(number) };
   }
 
   #value(token: JsonToken, depth: number): LuaValue {
-    if (depth > DEPTH_MAX) {
-      this.runtime.fail(
-        `Found too many nested data structures (${depth}) at character ${token.at + 1}`,
-      );
-    }
     if (token.type === 'T_OBJ_BEGIN') return this.#object(depth + 1);
     if (token.type === 'T_ARR_BEGIN') return this.#array(depth + 1);
     return 'value' in token ? token.value : this.#fail('value', token);
   }
 
+  #descend(depth: number): void {
+    if (depth <= Math.min(DEPTH_MAX, this.runtime.json.decodeDepth)) return;
+    this.runtime.fail(`Found too many nested data structures (${depth}) at character ${this.#at}`);
+  }
+
   #object(depth: number): LuaTable {
+    this.#descend(depth);
     const table = new LuaTable();
     let token = this.#next();
     if (token.type === 'T_OBJ_END') return table;
@@ -190,6 +204,7 @@ class Decoder {
   }
 
   #array(depth: number): LuaTable {
+    this.#descend(depth);
     const items: LuaValue[] = [];
     let token = this.#next();
     if (token.type === 'T_ARR_END') return new LuaTable();
@@ -234,18 +249,9 @@ export function jsonLibrary(runtime: Runtime): LuaTable {
     decode: (args) => new Decoder(runtime, args.string(1)).decode(),
     encode: (args) => {
       if (args.count !== 1) args.fail(1, 'expected 1 argument');
-      return new Encoder(runtime, runtime.jsonPrecision).encode(args.at(1), 0);
+      return new Encoder(runtime).encode(args.at(1), 0);
     },
-    decode_invalid_numbers: () => true,
-    decode_max_depth: () => DEPTH_MAX,
-    encode_invalid_numbers: () => false,
-    encode_keep_buffer: () => true,
-    encode_max_depth: () => DEPTH_MAX,
-    encode_number_precision: (args) => {
-      runtime.jsonPrecision = Math.min(17, Math.max(1, args.integer(1, runtime.jsonPrecision)));
-      return runtime.jsonPrecision;
-    },
-    encode_sparse_array: () => [false, 2, SPARSE_MAX],
+    ...JSON_OPTIONS,
   });
   table.set('null', NULL);
   table.set('_NAME', 'cjson');

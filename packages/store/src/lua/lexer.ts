@@ -24,6 +24,10 @@ const NAME = /[A-Za-z_][A-Za-z_0-9]*/y;
 const NUMBER = /0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?/y;
 const SYMBOL = /\.\.\.|\.\.|==|~=|<=|>=|[-+*/%^#<>=(){}[\];:,.]/y;
 const LONG_OPEN = /\[(=*)\[/y;
+const LINE = /[^\r\n]*/y;
+/** A line ends with one of these. */
+const LINE_ENDS = /\r\n|\n\r|\r|\n/g;
+const LINE_END = new RegExp(LINE_ENDS, 'y');
 const ESCAPES: Readonly<Record<string, string>> = {
   ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
 };
@@ -81,13 +85,12 @@ export class Lexer {
         this.#longString(long, 'comment');
         continue;
       }
-      const end = this.source.indexOf('\n', this.#at);
-      this.#at = end < 0 ? this.source.length : end;
+      this.#match(LINE);
     }
   }
 
   #countLines(text: string): void {
-    for (let i = text.indexOf('\n'); i >= 0; i = text.indexOf('\n', i + 1)) this.#line++;
+    this.#line += text.match(LINE_ENDS)?.length ?? 0;
   }
 
   #longString(open: string, what: string): string {
@@ -97,7 +100,7 @@ export class Lexer {
     const text = this.source.slice(this.#at, end);
     this.#at = end + close.length;
     this.#countLines(text);
-    return text.replace(/\r\n|\n\r|\r/g, '\n').replace(/^\n/, '');
+    return text.replace(LINE_ENDS, '\n').replace(/^\n/, '');
   }
 
   #shortString(quote: string): string {
@@ -108,7 +111,7 @@ export class Lexer {
       const character = source[this.#at++];
       if (character === quote) return value;
       if (character === undefined) this.fail('unfinished string', this.#line, '<eof>');
-      if (character === '\n') {
+      if (character === '\n' || character === '\r') {
         this.fail('unfinished string', this.#line, source.slice(from, this.#at - 1));
       }
       value += character === '\\' ? this.#escape() : character;
@@ -116,9 +119,12 @@ export class Lexer {
   }
 
   #escape(): string {
+    if (this.#match(LINE_END) !== undefined) {
+      this.#line++;
+      return '\n';
+    }
     const { source } = this;
     const character = source[this.#at++] ?? '';
-    if (character === '\n') this.#line++;
     if (!/\d/.test(character)) return ESCAPES[character] ?? character;
     const digits = /^\d{1,3}/.exec(source.slice(this.#at - 1, this.#at + 2))![0];
     this.#at += digits.length - 1;

@@ -2,6 +2,7 @@
 
 import { compile } from './compiler.js';
 import type { Site } from './expressions.js';
+import { JSON_DEFAULTS } from './json-settings.js';
 import { SyntaxProblem } from './lexer.js';
 import { numberToString, parseNumber } from './numbers.js';
 import {
@@ -22,19 +23,18 @@ const NATIVES_MAX = 200;
  * and on what is optimised, so a script must never get there: replicas would differ.
  */
 const STACK_MAX = 60_000;
-/** What a call takes, besides the variables of the function. */
+/** How many words a call takes, besides the variables of the function. */
 const WORDS_PER_CALL = 30;
 const WORDS_PER_NATIVE = 100;
-/** To catch an error takes as long as so many rounds of a loop. */
+/** The cost of catching an error, in steps. */
 const STEPS_PER_CATCH = 100;
-/** And a table takes as much memory as so many rounds would be worth. */
+/** The cost of a new table, in steps, for its memory. */
 const STEPS_PER_TABLE = 30;
 const STEPS_PER_SLOT = 8;
-/** What JavaScript allows. */
+/** The greatest length of a string in JavaScript. */
 export const STRING_MAX = 2 ** 29 - 24;
 /** How many values a function of the libraries may return. */
 export const RESULTS_MAX = 8000;
-const JSON_PRECISION = 14;
 const NONE: readonly LuaValue[] = [];
 const NOWHERE: Site = { chunk: '?', line: 0 };
 
@@ -58,13 +58,13 @@ export class Runtime {
   readonly #calls: Site[] = [];
   #depth = 0;
   #natives = 0;
-  /** Where a function was called last. */
+  /** Where the last function call was. */
   #site = NOWHERE;
-  /** What all strings have: `("x"):len()`. */
+  /** The methods of strings: `("x"):len()`. */
   stringMethods = new LuaTable();
-  readonly globals = new LuaTable();
-  /** How many digits `cjson` writes. A script may change it for itself. */
-  jsonPrecision = JSON_PRECISION;
+  globals = new LuaTable();
+  /** How `cjson` works. A script may change it for itself. */
+  json = JSON_DEFAULTS;
   readonly #operations = this.#newOperations();
 
   /** @throws SyntaxProblem */
@@ -75,7 +75,7 @@ export class Runtime {
     try {
       return new Function('R', 'L', body)(this.#operations, sites) as LuaFunction;
     } catch (error) {
-      // Some limit of JavaScript, such as the number of variables.
+      // The script exceeds a limit of JavaScript, such as the number of variables.
       if (error instanceof SyntaxError) throw new SyntaxProblem(`${chunk}: chunk is too complex`);
       throw error;
     }
@@ -88,23 +88,23 @@ export class Runtime {
     this.#natives = 0;
     this.#state.stack = 0;
     this.#site = NOWHERE;
-    this.jsonPrecision = JSON_PRECISION;
+    this.json = JSON_DEFAULTS;
     return f(...args);
   }
 
-  /** For functions that take long. */
+  /** Spends steps for a function that takes long. */
   spend(steps: number): void {
     this.#state.fuel -= steps;
-    // Not a number is not enough either.
+    // NaN counts as too few steps.
     if (!(this.#state.fuel >= 0)) throw new Exhausted(this.#site.line);
   }
 
-  /** For functions that read or make a long string. */
+  /** Spends steps for a function that reads or makes a string of this length. */
   spendOn(length: number): void {
     if (length > 64) this.spend(length >>> 6);
   }
 
-  /** The entries for their price. */
+  /** Iterates over the entries of a table, and spends steps for them. */
   *entries(table: LuaTable): Iterable<readonly [LuaValue, LuaValue]> {
     for (let entry = table.next(undefined); ; entry = table.next(entry[0])) {
       this.spend(1 + (LuaTable.skipped >>> 3));
@@ -113,14 +113,14 @@ export class Runtime {
     }
   }
 
-  /** Sets a field for its price. @param key  neither nil nor NaN */
+  /** Sets a field, and spends steps for it. @param key  neither nil nor NaN */
   setPriced(table: LuaTable, key: LuaValue, value: LuaValue): void {
-    // To be a key, a string that was put together is copied, and stays.
+    // V8 flattens and keeps a concatenated string that becomes a key.
     if (typeof key === 'string' && key.length > 64) this.spend(key.length >>> 3);
     if (table.set(key, value)) this.#state.fuel -= STEPS_PER_SLOT;
   }
 
-  /** Each function of the libraries counts, so that none calls itself until the stack of JavaScript is full. */
+  /** Counts a call of a library function, so that none calls itself until the stack of JavaScript overflows. */
   enterNative(): void {
     this.spend(1);
     if (++this.#natives > NATIVES_MAX) this.fail('C stack overflow');
@@ -138,7 +138,7 @@ export class Runtime {
   }
 
   #overflow(): never {
-    // An error takes its time to pass so many calls.
+    // Unwinding so many calls takes time.
     this.#state.fuel -= CALLS_MAX * STEPS_PER_CATCH;
     return this.fail('stack overflow');
   }
@@ -300,7 +300,7 @@ export class Runtime {
     if (x !== undefined && y !== undefined) {
       const length = x.length + y.length;
       if (length > STRING_MAX) this.#failAt(site, 'string length overflow');
-      // It is copied later, if at all.
+      // The string is copied later, if at all.
       this.#state.fuel -= length >>> 10;
       return x + y;
     }

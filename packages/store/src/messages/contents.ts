@@ -1,7 +1,8 @@
 /** The contents of sections and replies, by kind of message. */
 
-import { ByteReader, type ByteWriter } from '../engine/bytes.js';
+import { ByteReader, ByteWriter } from '../engine/bytes.js';
 import type { Bytes } from '../resp/reply.js';
+import { REPLY_BYTES_MAX, type StoredReply } from './message.js';
 
 /** A command for one shard. */
 export interface Call {
@@ -30,8 +31,18 @@ export function writeCall(writer: ByteWriter, call: Call): void {
   for (const arg of args) writer.bytes(arg);
 }
 
+export function readCalls(content: Uint8Array): Call[] {
+  return readCallsOf(new ByteReader(content));
+}
+
+function readCallsOf(reader: ByteReader): Call[] {
+  const calls: Call[] = [];
+  while (!reader.isAtEnd) calls.push(readCall(reader, calls.at(-1)?.name));
+  return calls;
+}
+
 /** @param expectedName  probably its name: that of the call before */
-export function readCall(reader: ByteReader, expectedName?: string): Call {
+function readCall(reader: ByteReader, expectedName?: string): Call {
   const name = reader.bytes(expectedName);
   const flags = reader.uint8();
   const blockedAs = flags & MAY_BLOCK ? reader.float64() : 0;
@@ -39,6 +50,31 @@ export function readCall(reader: ByteReader, expectedName?: string): Call {
   for (let i = 0; i < args.length; i++) args[i] = reader.bytes();
   const isPart = (flags & IS_PART) !== 0;
   return { name, args, resp: flags & RESP3 ? 3 : 2, blockedAs, isPart };
+}
+
+/** Instead of its length: the reply is stored at the shard. Its number and its length follow. */
+const STORED = 0xffff_ffff;
+/** From this length on, a reply is stored on its own if those of its message are too long together. */
+const LONG_BYTES = REPLY_BYTES_MAX / 2;
+
+/**
+ * Replies that are too long together, with references to those that are long. So whoever has a short one gets it without the long
+ * ones of others.
+ * @param store  @returns the number of what it has stored
+ */
+export function storeLongReplies(
+  content: Uint8Array,
+  store: (reply: Uint8Array) => number,
+): Uint8Array {
+  const reader = new ByteReader(content);
+  const writer = new ByteWriter();
+  while (!reader.isAtEnd) {
+    const length = reader.uint32();
+    const reply = reader.raw(length);
+    if (length < LONG_BYTES) writer.uint32(length).raw(reply);
+    else writer.uint32(STORED).float64(store(reply)).uint32(length);
+  }
+  return writer.written();
 }
 
 /** The replies to calls, each with its length. That of a call that is blocked is empty. */
@@ -50,8 +86,11 @@ export class ReplyQueue {
   }
 
   /** A view, valid as long as the content. */
-  next(): Buffer {
-    return this.#reader.raw(this.#reader.uint32());
+  next(): Buffer | StoredReply {
+    const reader = this.#reader;
+    const length = reader.uint32();
+    if (length !== STORED) return reader.raw(length);
+    return { number: reader.float64(), length: reader.uint32() };
   }
 }
 
@@ -187,9 +226,7 @@ export function readDecision(content: Uint8Array): Decision {
     key: reader.bytes(),
     entry: readEntry(reader),
   }));
-  const calls: Call[] = [];
-  while (!reader.isAtEnd) calls.push(readCall(reader));
-  return { writes, calls };
+  return { writes, calls: readCallsOf(reader) };
 }
 
 /** The reply to `decide`: whether the transaction has taken effect, and then the replies to its calls. Empty: it has not. */

@@ -1,4 +1,4 @@
-/** What shards tell gateways on their own: a gateway asks for its mail with `listen`, and the shard replies once there is some. */
+/** Notices of shards to gateways: a gateway asks for its mail with `listen`, and the shard replies once it has a notice. */
 
 import { ByteReader, type ByteWriter } from '../engine/bytes.js';
 import type { Bytes } from '../resp/reply.js';
@@ -58,7 +58,7 @@ export function writeMail(writer: ByteWriter, upTo: number, notices: readonly Ui
   for (const notice of notices) writer.raw(notice);
 }
 
-/** The shard does not know the gateway any more: what it had subscribed to and what was blocked is gone. */
+/** The shard has forgotten the gateway, with its subscriptions and its blocked calls. */
 export function writeNoMail(writer: ByteWriter): void {
   writer.uint8(0);
 }

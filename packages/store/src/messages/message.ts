@@ -7,7 +7,8 @@
  *               128 is added to the form if the memory of the shard is short
  *
  * A message has one section for each of its destinations. Each shard reads its own. What is longer than a message goes ahead as an
- * upload in pieces, and the message refers to it. A reply that is too long is stored at the shard, and fetched in pieces.
+ * upload in pieces, and the message refers to it. A reply that is too long is stored at the shard, and fetched in pieces. If it is that
+ * to a batch, its long parts are stored one by one (`contents.ts`).
  */
 
 import { ByteReader, type ByteWriter } from '../engine/bytes.js';

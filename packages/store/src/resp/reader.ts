@@ -6,6 +6,8 @@
 
 import { parseDouble } from './number.js';
 import {
+  BigNumber,
+  BooleanReply,
   Double,
   ErrorReply,
   MapReply,
@@ -46,6 +48,10 @@ export class ReplyReader {
         return rest === '-1' ? NullArray.instance : this.#items(Number(rest));
       case '_':
         return null;
+      case '#':
+        return new BooleanReply(rest === 't');
+      case '(':
+        return new BigNumber(rest);
       case ',':
         return new Double(parseDouble(rest));
       case '%':
@@ -57,7 +63,7 @@ export class ReplyReader {
       case '>':
         return new Push(this.#items(Number(rest)));
       case '=':
-        return new Verbatim(this.#text(Number(rest)).slice(4));
+        return verbatimOf(this.#text(Number(rest)));
       default:
         throw new TypeError(`not a reply of RESP: ${JSON.stringify(line.slice(0, 20))}`);
     }
@@ -82,6 +88,10 @@ export class ReplyReader {
     this.position = end + 2;
     return text;
   }
+}
+
+function verbatimOf(text: string): Verbatim {
+  return new Verbatim(text.slice(4), text.slice(0, 3));
 }
 
 function integerOf(text: string): number | bigint {

@@ -24,7 +24,9 @@ export type Reply =
   | Simple
   | ErrorReply
   | NullArray
+  | BooleanReply
   | Double
+  | BigNumber
   | Pairs
   | MapReply
   | MapOrPairs
@@ -51,6 +53,11 @@ export class NullArray {
   private constructor() {}
 }
 
+/** RESP 3: a boolean. RESP 2: 1 or 0. */
+export class BooleanReply {
+  constructor(readonly value: boolean) {}
+}
+
 /** RESP 3: a double. RESP 2: a bulk string with the same text. */
 export class Double {
   /** @param text  if it is not written with 17 digits, as others are */
@@ -58,6 +65,11 @@ export class Double {
     readonly value: number,
     readonly text?: string,
   ) {}
+}
+
+/** RESP 3: a big number. RESP 2: a bulk string with its digits. */
+export class BigNumber {
+  constructor(readonly digits: Bytes) {}
 }
 
 /** RESP 3: an array of arrays of two. RESP 2: one flat array. For members with scores. */
@@ -80,9 +92,13 @@ export class SetReply {
   constructor(readonly members: readonly Reply[]) {}
 }
 
-/** RESP 3: a verbatim string of format `txt`. RESP 2: a bulk string. */
+/** RESP 3: a verbatim string. RESP 2: a bulk string. */
 export class Verbatim {
-  constructor(readonly text: Bytes) {}
+  /** @param format  three characters */
+  constructor(
+    readonly text: Bytes,
+    readonly format: Bytes = 'txt',
+  ) {}
 }
 
 /** RESP 3: out-of-band data. RESP 2: an array. For messages of channels. */

@@ -2,6 +2,8 @@
 
 import { formatDouble } from './number.js';
 import {
+  BigNumber,
+  BooleanReply,
   type Bytes,
   Double,
   ErrorReply,
@@ -25,6 +27,8 @@ const HEADER_BYTES = 24;
 
 const CR = 13;
 const LF = 10;
+const SPACE = 32;
+const OPEN = 40;
 const PLUS = 43;
 const MINUS = 45;
 
@@ -40,9 +44,19 @@ export class ReplyWriter {
     return this.#buffer.length;
   }
 
+  /** It begins with what was written. */
+  get buffer(): Buffer {
+    return this.#buffer;
+  }
+
   /** What was written. It is valid until something else is written. */
   written(): Buffer {
     return this.#buffer.subarray(0, this.length);
+  }
+
+  /** What was written, as bytes of its own. */
+  copy(): Buffer {
+    return Buffer.from(this.written());
   }
 
   /** @returns the message of the error that was written at this position; undefined if it is none */
@@ -113,6 +127,8 @@ export class ReplyWriter {
     else if (reply instanceof ErrorReply) this.#writeLine(MINUS, reply.message);
     else if (reply instanceof NullArray) this.writeText(protocol === 3 ? '_\r\n' : '*-1\r\n');
     else if (reply instanceof Double) this.#writeDouble(reply, protocol);
+    else if (reply instanceof BooleanReply) this.#writeBoolean(reply.value, protocol);
+    else if (reply instanceof BigNumber) this.#writeBigNumber(reply.digits, protocol);
     else if (reply instanceof Pairs) this.#writePairs(reply, protocol);
     else if (reply instanceof MapReply) this.#writeMap(reply, protocol);
     else if (reply instanceof MapOrPairs) {
@@ -122,16 +138,22 @@ export class ReplyWriter {
       this.#writeItems(protocol === 3 ? '~' : '*', reply.members, protocol);
     } else if (reply instanceof Push) {
       this.#writeItems(protocol === 3 ? '>' : '*', reply.items, protocol);
-    } else if (reply instanceof Verbatim) this.#writeVerbatim(reply.text, protocol);
+    } else if (reply instanceof Verbatim) this.#writeVerbatim(reply, protocol);
   }
 
-  /** A simple string or an error has no line ends: as Redis does, they become spaces. */
+  /** A simple string, an error or a big number has no line ends: as Redis does, they become spaces. */
   #writeLine(type: number, text: string): void {
     this.#reserve(text.length + 3);
-    this.#buffer[this.length++] = type;
-    this.#put(/[\r\n]/.test(text) ? text.replace(/[\r\n]/g, ' ') : text);
-    this.#buffer[this.length++] = CR;
-    this.#buffer[this.length++] = LF;
+    const buffer = this.#buffer;
+    let at = this.length;
+    buffer[at++] = type;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      buffer[at++] = code === CR || code === LF ? SPACE : code;
+    }
+    buffer[at++] = CR;
+    buffer[at++] = LF;
+    this.length = at;
   }
 
   #writeItems(type: string, items: readonly Reply[], protocol: Protocol): void {
@@ -142,6 +164,16 @@ export class ReplyWriter {
   #writeDouble({ value, text = formatDouble(value) }: Double, protocol: Protocol): void {
     if (protocol === 3) this.writeText(`,${text}\r\n`);
     else this.writeBulk(text);
+  }
+
+  #writeBoolean(value: boolean, protocol: Protocol): void {
+    if (protocol === 3) this.writeText(value ? '#t\r\n' : '#f\r\n');
+    else this.writeInteger(value ? 1 : 0);
+  }
+
+  #writeBigNumber(digits: Bytes, protocol: Protocol): void {
+    if (protocol === 3) this.#writeLine(OPEN, digits);
+    else this.writeBulk(digits);
   }
 
   #writePairs({ pairs }: Pairs, protocol: Protocol): void {
@@ -162,10 +194,10 @@ export class ReplyWriter {
     }
   }
 
-  #writeVerbatim(text: Bytes, protocol: Protocol): void {
+  #writeVerbatim({ text, format }: Verbatim, protocol: Protocol): void {
     if (protocol === 2) this.writeBulk(text);
     else {
-      this.writeText(`=${text.length + 4}\r\ntxt:`);
+      this.writeText(`=${text.length + 4}\r\n${format}:`);
       this.writeText(text);
       this.writeText('\r\n');
     }

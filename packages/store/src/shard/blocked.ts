@@ -7,7 +7,7 @@ export interface BlockedCall {
   readonly gateway: Bytes;
   readonly call: Call;
   readonly keys: readonly Bytes[];
-  /** Infinity: it waits for ever. */
+  /** Infinity if the call has no deadline. */
   readonly deadlineMs: number;
   /** The reply at its deadline, as bytes. */
   readonly timedOut: Uint8Array;
@@ -22,7 +22,7 @@ export class BlockedCalls {
     for (const blocked of state) this.add(blocked);
   }
 
-  /** For a snapshot. */
+  /** The calls as snapshots store them. */
   get state(): readonly BlockedCall[] {
     return [...this.#calls.values()];
   }
@@ -32,7 +32,8 @@ export class BlockedCalls {
   }
 
   isAwaited(key: Bytes): boolean {
-    return this.#byKey.has(key);
+    // Without any, the hash of the key is not needed.
+    return this.#byKey.size > 0 && this.#byKey.has(key);
   }
 
   add(blocked: BlockedCall): void {
@@ -61,7 +62,7 @@ export class BlockedCalls {
     }
   }
 
-  /** Those that wait for this key, in the order of their arrival. */
+  /** The calls that wait for this key, in the order of their arrival. */
   waitingFor(key: Bytes): readonly BlockedCall[] {
     return [...(this.#byKey.get(key) ?? [])];
   }

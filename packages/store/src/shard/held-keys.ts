@@ -1,6 +1,6 @@
 /**
- * The keys of transactions that know what these keys have: until such a transaction ends, nothing else changes them, and they are not
- * evicted either.
+ * The keys that coordinated transactions hold: their gateways know the values. Until such a transaction ends, nothing else changes
+ * its keys, and they are not evicted.
  */
 
 import type { Bytes } from '../resp/reply.js';
@@ -25,7 +25,7 @@ export class HeldKeys {
     if (isWhole) this.#whole++;
   }
 
-  /** No other transaction holds these keys. */
+  /** Removes the keys of a transaction. No other transaction holds them. */
   delete({ keys, isWhole }: Transaction): void {
     for (const { key } of keys) this.#keys.delete(key);
     if (isWhole) this.#whole--;

@@ -1,5 +1,6 @@
-/** What queues for keys of a shard. */
+/** The kinds of items that queue for keys of a shard. */
 
+import { type Claim, claimOf } from '../commands/claims.js';
 import type { Call, Claimed } from '../messages/contents.js';
 import type { Bytes } from '../resp/reply.js';
 import type { BlockedCall } from './blocked.js';
@@ -40,8 +41,17 @@ export interface Transaction {
   readonly nowMs: number;
   /** The message that prepares it. */
   readonly message: string;
-  /** When it is overdue, and somebody is told. */
+  /** The time from which the transaction is overdue and gateways are told. */
   tellMs: number;
-  /** Its own gateway was told, and has not said yet that it goes on. */
+  /** Whether its own gateway was told, and has not yet replied that it continues. */
   isGatewayTold: boolean;
+}
+
+/** The keys on which the item has to be first. */
+export function claimInLine(item: InLine): Claim {
+  if (item.type === 'transaction') {
+    return item.isWhole ? undefined : item.keys.map(({ key }) => key);
+  }
+  const { name, args } = item.type === 'call' ? item.call : item.blocked.call;
+  return claimOf(name, args);
 }

@@ -4,13 +4,13 @@ import { ByteWriter } from '../engine/bytes.js';
 import { type Notice, writeMail, writeNoMail, writeNotice } from '../messages/mail.js';
 import type { Bytes } from '../resp/reply.js';
 
-/** A gateway that has not asked for so long is taken for dead. One that lives asks again at once. */
+/** A gateway that has not asked for this long is considered dead. A live gateway asks again at once. */
 const SILENT_MS = 10_000;
 
 /** A gateway that leaves more than this is cut off, as Redis cuts off subscribers that do not read. */
 const MAIL_BYTES_MAX = 32 * 1024 * 1024;
 
-/** About so much goes into one reply. */
+/** The approximate size of the mail in one reply. */
 const LETTER_BYTES = 8 * 1024;
 
 interface Mailbox {
@@ -21,7 +21,7 @@ interface Mailbox {
   last: number;
   /** The message with which the gateway asks: it waits for its reply. */
   listener: string | undefined;
-  /** When the gateway has asked last, or was told something. */
+  /** When the gateway asked last, or got mail last. */
   heardMs: number;
 }
 
@@ -37,7 +37,7 @@ export class Mailboxes {
     this.#boxes = new Map(state);
   }
 
-  /** For a snapshot. */
+  /** The mailboxes as snapshots store them. */
   get state(): ReadonlyMap<Bytes, Mailbox> {
     return this.#boxes;
   }
@@ -98,7 +98,7 @@ export class Mailboxes {
     for (const box of this.#boxes.values()) if (box.listener === id) box.listener = undefined;
   }
 
-  /** @returns the gateways that are taken for dead, and forgotten */
+  /** Forgets the gateways that are considered dead. @returns their names */
   dropSilent(nowMs: number): Bytes[] {
     const dropped: Bytes[] = [];
     for (const [gateway, { listener, heardMs, bytes }] of this.#boxes) {

@@ -1,7 +1,10 @@
 /** What does not fit into one message: uploads from gateways, and replies that gateways fetch. Both in pieces. */
 
-/** A reply that its gateway leaves for so long is dropped. */
-const KEPT_MS = 60_000;
+import { type Header, KIND } from '../messages/message.js';
+import type { Bytes } from '../resp/reply.js';
+
+/** What its gateway leaves for so long is dropped: a stored reply, or an upload that belongs to no transaction. */
+export const KEPT_MS = 60_000;
 
 interface Parcel {
   readonly bytes: Uint8Array;
@@ -48,10 +51,12 @@ export class Parcels {
   }
 
   /** Empty if it was dropped. The last piece drops it. */
-  fetch(number: number, from: number, to: number): Uint8Array {
-    const bytes = this.state.stored.get(number)?.bytes ?? new Uint8Array(0);
-    if (to >= bytes.length) this.state.stored.delete(number);
-    return bytes.subarray(from, to);
+  fetch(number: number, from: number, to: number, nowMs: number): Uint8Array {
+    const parcel = this.state.stored.get(number);
+    if (parcel === undefined) return new Uint8Array(0);
+    parcel.untilMs = nowMs + KEPT_MS;
+    if (to >= parcel.bytes.length) this.state.stored.delete(number);
+    return parcel.bytes.subarray(from, to);
   }
 
   dropOld(nowMs: number): void {
@@ -62,4 +67,17 @@ export class Parcels {
       if (untilMs <= nowMs) this.state.stored.delete(number);
     }
   }
+}
+
+/** The name of an upload that a message refers to. */
+export function uploadOf({ kind, sender, subject }: Header, number: number): string {
+  // What prepares a transaction comes before it.
+  return subject === '' || kind === KIND.prepare
+    ? `${sender} ${number}`
+    : uploadOfTransaction(subject);
+}
+
+/** A transaction has one upload at a shard at most. */
+export function uploadOfTransaction(id: Bytes): string {
+  return `transaction ${id}`;
 }

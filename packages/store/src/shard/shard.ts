@@ -13,19 +13,17 @@ import { type ScriptState, Scripts } from '../commands/scripting/scripts.js';
 import type { Reach } from '../commands/spec.js';
 import { ByteReader, ByteWriter } from '../engine/bytes.js';
 import { type ChannelState, Channels } from '../engine/channels.js';
-import { decodeEntry, encodeEntry } from '../engine/codec.js';
 import { Eviction, type EvictionState } from '../engine/eviction.js';
 import { matchesGlob } from '../engine/glob.js';
 import { Keyspace, type KeyspaceCounts } from '../engine/keyspace.js';
 import { shardOfSlot, slotOf } from '../engine/slots.js';
 import {
   type Call,
-  type Held,
-  NEED,
-  readCall,
+  readCalls,
   readDecision,
   readPreparation,
   readReplies,
+  storeLongReplies,
   writeDecided,
   writePrepared,
 } from '../messages/contents.js';
@@ -42,28 +40,32 @@ import { type Bytes, ErrorReply, type Reply } from '../resp/reply.js';
 import { ReplyWriter } from '../resp/writer.js';
 import { type BlockedCall, BlockedCalls } from './blocked.js';
 import { HeldKeys } from './held-keys.js';
-import type { Batch, CallInLine, InLine, Transaction } from './in-line.js';
+import {
+  type Batch,
+  type CallInLine,
+  claimInLine,
+  type InLine,
+  type Transaction,
+} from './in-line.js';
 import { Line } from './line.js';
 import { Mailboxes } from './mailboxes.js';
-import { type ParcelState, Parcels } from './parcels.js';
+import { KEPT_MS, type ParcelState, Parcels, uploadOf, uploadOfTransaction } from './parcels.js';
+import { Prefetch } from './prefetch.js';
+import { Transactions } from './transactions.js';
 
 /** Stamps of gateways whose clocks run ahead count only so far beyond ordered time. */
 const AHEAD_MS = 1000;
-
-/** How long a transaction may be first before it is overdue: its gateway may have died. */
-const CLAIMED_MS = 2000;
-
-/** How often somebody is told of a transaction that is overdue: first its own gateway, then all. */
-const OVERDUE_EVERY_MS = 1000;
-
-/** An upload that belongs to no transaction is dropped if its gateway leaves it for so long. */
-const KEPT_MS = 60_000;
 
 /** To a call that would be blocked: its reply would never reach its client. */
 const UNKNOWN_GATEWAY = new ErrorReply('TRYAGAIN the shard has lost contact to the gateway');
 
 /** How many expired keys a tick removes. */
 const EXPIRED_PER_TICK = 1000;
+
+/** Before each piece of an upload: its number, the position of the piece, the length of the whole. */
+const UPLOAD_HEAD_BYTES = 16;
+
+const NOTHING = new Uint8Array(0);
 
 /** What a snapshot has besides the keys. */
 interface State {
@@ -83,12 +85,13 @@ export class Shard {
   readonly #keyspace = new Keyspace({
     changed: (key) => this.#noteChanged(key),
   });
+  readonly #prefetch = new Prefetch(this.#keyspace);
   readonly #eviction = new Eviction(this.#keyspace, (key) => this.#held.has(key));
   #line = new Line<InLine>();
-  readonly #transactions = new Map<Bytes, Transaction>();
   #held = new HeldKeys();
   #blocked = new BlockedCalls();
   #mail = new Mailboxes((id, content) => this.#replyLater(id, content));
+  #transactions = new Transactions(this.#keyspace, this.#line, this.#held, this.#mail);
   #channels = new Channels();
   #parcels = new Parcels();
   #scripts = new Scripts();
@@ -115,7 +118,7 @@ export class Shard {
     const whole =
       typeof content === 'number' ? this.#parcels.take(uploadOf(header, content)) : content;
     // Its transaction was aborted; or it has none, and was left for too long.
-    if (whole === undefined) return this.#reply(new Uint8Array(0));
+    if (whole === undefined) return this.#reply(NOTHING);
     this.#makeRoom();
     const reply = this.#handle(header, whole, message);
     this.#makeRoom();
@@ -130,7 +133,10 @@ export class Shard {
     if (kind === KIND.prepare) return this.#prepare(header, content, message);
     if (kind === KIND.decide) return this.#decide(header, content);
     if (kind === KIND.abort) return this.#abort(subject);
-    if (kind === KIND.keep) return this.#keep(subject);
+    if (kind === KIND.keep) {
+      this.#transactions.keep(subject, this.#nowMs);
+      return NOTHING;
+    }
     if (kind === KIND.hello) return Buffer.from(GREETING, 'latin1');
     const reader = new ByteReader(content);
     if (kind === KIND.listen) {
@@ -138,16 +144,22 @@ export class Shard {
     }
     if (kind === KIND.unblock) return this.#unblock(sender, reader.float64());
     if (kind === KIND.fetch) {
-      return this.#parcels.fetch(reader.float64(), reader.uint32(), reader.uint32());
+      const [number, from, to] = [reader.float64(), reader.uint32(), reader.uint32()];
+      return this.#parcels.fetch(number, from, to, this.#nowMs);
     }
+    return this.#upload(header, content);
+  }
+
+  #upload(header: Header, content: Uint8Array): Uint8Array {
     // What a transaction uploads is kept until it ends: all its shards have it then, or none.
-    const isOwned = subject !== '';
-    if (isOwned && !this.#transactions.has(subject)) return new Uint8Array(0);
+    const isOwned = header.subject !== '';
+    if (isOwned && !this.#transactions.has(header.subject)) return NOTHING;
+    const reader = new ByteReader(content);
     const id = uploadOf(header, reader.float64());
     const [at, length] = [reader.uint32(), reader.uint32()];
-    const piece = reader.raw(content.length - 16);
+    const piece = reader.raw(content.length - UPLOAD_HEAD_BYTES);
     this.#parcels.upload(id, at, length, piece, isOwned ? Infinity : this.#nowMs + KEPT_MS);
-    return new Uint8Array(0);
+    return NOTHING;
   }
 
   tick(context: ServiceContext): void {
@@ -159,7 +171,7 @@ export class Shard {
     for (const blocked of this.#blocked.pastDeadline(this.#nowMs)) {
       this.#unblocked(blocked, blocked.timedOut);
     }
-    for (const transaction of this.#transactions.values()) this.#tellIfOverdue(transaction);
+    this.#transactions.tellOverdue(this.#nowMs);
     for (const gateway of this.#mail.dropSilent(this.#nowMs)) {
       this.#channels.drop(gateway);
       this.#blocked.dropGateway(gateway);
@@ -207,7 +219,7 @@ export class Shard {
         eviction: this.#eviction.state,
         counts: this.#keyspace.counts,
         line: [...this.#line.items()],
-        transactions: [...this.#transactions.values()],
+        transactions: this.#transactions.state,
         blocked: this.#blocked.state,
         mail: this.#mail.state,
         channels: this.#channels.state,
@@ -233,15 +245,17 @@ export class Shard {
     this.#eviction.restore(state.eviction);
     Object.assign(this.#keyspace.counts, state.counts);
     this.#line = new Line();
-    this.#transactions.clear();
-    for (const item of state.line) this.#line.join(item, this.#claimInLine(item));
+    for (const item of state.line) this.#line.join(item, claimInLine(item));
     this.#held = new HeldKeys();
-    for (const transaction of state.transactions) {
-      this.#transactions.set(transaction.id, transaction);
-      if (isPrepared(transaction)) this.#held.add(transaction);
-    }
     this.#blocked = new BlockedCalls(state.blocked);
     this.#mail = new Mailboxes((id, content) => this.#replyLater(id, content), state.mail);
+    this.#transactions = new Transactions(
+      this.#keyspace,
+      this.#line,
+      this.#held,
+      this.#mail,
+      state.transactions,
+    );
     this.#channels = new Channels(state.channels);
     this.#parcels = new Parcels(state.parcels);
     this.#scripts = new Scripts(state.scripts);
@@ -252,14 +266,14 @@ export class Shard {
 
   #runBatch(header: Header, content: Uint8Array, message: Message): Uint8Array | undefined {
     const { sender, subject, seed } = header;
-    // It was for uploads only.
-    this.#transactions.delete(subject);
-    const reader = new ByteReader(content);
+    this.#transactions.forget(subject);
+    const calls = readCalls(content);
     const out = this.#content.reset();
     let batch: Batch | undefined;
-    let call: Call | undefined;
-    for (let index = 0; !reader.isAtEnd; index++) {
-      call = readCall(reader, call?.name);
+    let prefetched = 0;
+    for (let index = 0; index < calls.length; index++) {
+      const call = calls[index];
+      if (index === prefetched) prefetched = this.#prefetch.run(calls, index);
       const claim = this.#line.isEmpty ? [] : claimOf(call.name, call.args);
       if (!this.#mayPass(claim)) {
         batch ??= { id: message.id, replies: readReplies(out.copy()), missing: 0 };
@@ -271,12 +285,13 @@ export class Shard {
         );
         continue;
       }
-      const reply = this.#run(call, sender, seed + index, this.#nowMs);
-      if (batch === undefined) out.uint32(reply.length).raw(reply);
-      else batch.replies.push(Buffer.from(reply));
+      this.#run(call, sender, seed + index, this.#nowMs);
+      const { buffer, length } = this.#replyWriter;
+      if (batch === undefined) out.uint32(length).raw(buffer, length);
+      else batch.replies.push(this.#replyWriter.copy());
       this.#serveReady();
     }
-    return batch === undefined ? out.written() : undefined;
+    return batch === undefined ? this.#repliesOf(out) : undefined;
   }
 
   /** Whether nothing in line is before a newcomer with this claim. */
@@ -285,30 +300,21 @@ export class Shard {
     return claim !== undefined && !claim.some((key) => this.#line.isClaimed(key));
   }
 
-  /** @returns the reply as bytes, valid until the next call; empty if the call is blocked */
-  #run(call: Call, sender: Bytes, seed: number, nowMs: number): Uint8Array {
+  /** The reply is in `#replyWriter`, until the next call. It is empty if the call is blocked. */
+  #run(call: Call, sender: Bytes, seed: number, nowMs: number): void {
     this.#makeRoom();
     this.#keyspace.nowMs = nowMs;
     const { name, args, resp, blockedAs, isPart } = call;
     const isShort = this.#isShort && !isPart;
     const reply = this.#runner.start(name, args, seed, blockedAs !== 0, isShort);
-    if (reply !== BLOCKED) return this.#encode(reply, resp);
-    if (!this.#mail.has(sender)) return this.#encode(UNKNOWN_GATEWAY, resp);
-    const { keys, timeoutMs, timedOut, args: again = args } = this.#runner.wait!;
-    this.#blocked.add({
-      gateway: sender,
-      call: again === args ? call : { ...call, args: again },
-      keys,
-      deadlineMs: timeoutMs === 0 ? Infinity : nowMs + timeoutMs,
-      timedOut: Buffer.from(this.#encode(timedOut, resp)),
-    });
-    return new Uint8Array(0);
+    if (reply !== BLOCKED) this.#encode(reply, resp);
+    else if (!this.#mail.has(sender)) this.#encode(UNKNOWN_GATEWAY, resp);
+    else this.#block(call, sender, nowMs);
   }
 
-  #encode(reply: Reply, resp: 2 | 3): Uint8Array {
+  #encode(reply: Reply, resp: 2 | 3): void {
     this.#replyWriter.clear();
     this.#replyWriter.write(reply, resp);
-    return this.#replyWriter.written();
   }
 
   /** What was in line has left, and these are first now. */
@@ -326,14 +332,38 @@ export class Shard {
   }
 
   #runFromLine({ call, sender, seed, nowMs, batch, index }: CallInLine): void {
-    batch.replies[index] = Buffer.from(this.#run(call, sender, seed + index, nowMs));
+    this.#run(call, sender, seed + index, nowMs);
+    batch.replies[index] = this.#replyWriter.copy();
     if (--batch.missing > 0) return;
     const out = this.#content.reset();
     for (const reply of batch.replies) out.uint32(reply!.length).raw(reply!);
-    this.#replyLater(batch.id, out.written());
+    this.#replyLater(batch.id, this.#repliesOf(out));
+  }
+
+  /** To the calls of a message. */
+  #repliesOf(out: ByteWriter): Uint8Array {
+    const content = out.written();
+    if (content.length < REPLY_BYTES_MAX) return content;
+    return storeLongReplies(content, (reply) =>
+      this.#parcels.store(Buffer.from(reply), this.#nowMs),
+    );
   }
 
   // --- blocked calls -------------------------------------------------------------------------
+
+  /** The call has found nothing: its reply comes by mail. */
+  #block(call: Call, gateway: Bytes, nowMs: number): void {
+    const { keys, timeoutMs, timedOut, args = call.args } = this.#runner.wait!;
+    this.#encode(timedOut, call.resp);
+    this.#blocked.add({
+      gateway,
+      call: args === call.args ? call : { ...call, args },
+      keys,
+      deadlineMs: timeoutMs === 0 ? Infinity : nowMs + timeoutMs,
+      timedOut: this.#replyWriter.copy(),
+    });
+    this.#replyWriter.clear();
+  }
 
   #noteChanged(key: Bytes): void {
     if (this.#blocked.isAwaited(key)) this.#ready.add(key);
@@ -357,7 +387,9 @@ export class Shard {
     this.#keyspace.nowMs = this.#nowMs;
     const { name, args, resp } = blocked.call;
     const reply = this.#runner.resume(name, args);
-    if (reply !== BLOCKED) this.#unblocked(blocked, this.#encode(reply, resp));
+    if (reply === BLOCKED) return;
+    this.#encode(reply, resp);
+    this.#unblocked(blocked, this.#replyWriter.written());
   }
 
   #unblocked(blocked: BlockedCall, reply: Uint8Array): void {
@@ -369,139 +401,60 @@ export class Shard {
   /** @returns the reply of a call that has timed out; empty if the call was not blocked */
   #unblock(gateway: Bytes, blockedAs: number): Uint8Array {
     const blocked = this.#blocked.get(gateway, blockedAs);
-    if (blocked === undefined) return new Uint8Array(0);
+    if (blocked === undefined) return NOTHING;
     this.#blocked.remove(blocked);
     return blocked.timedOut;
   }
 
   // --- transactions --------------------------------------------------------------------------
 
-  #prepare(
-    { subject: id, sender }: Header,
-    content: Uint8Array,
-    message: Message,
-  ): Uint8Array | undefined {
-    const { groups, isWhole, keys } = readPreparation(content);
-    const transaction: Transaction = {
-      type: 'transaction',
-      id,
-      gateway: sender,
-      keys,
-      isWhole,
-      groups,
-      nowMs: this.#nowMs,
-      message: message.id,
-      tellMs: Infinity,
-      isGatewayTold: false,
-    };
-    this.#transactions.set(id, transaction);
-    // One that only uploads claims nothing, and is in nobody's way.
-    const isFirst =
-      (keys.length === 0 && !isWhole) ||
-      this.#line.join(transaction, this.#claimInLine(transaction));
+  #prepare(header: Header, content: Uint8Array, message: Message): Uint8Array | undefined {
+    const preparation = readPreparation(content);
+    const transaction = this.#transactions.open(header, preparation, message.id, this.#nowMs);
+    const isFirst = this.#transactions.claim(transaction);
     return isFirst ? this.#prepared(transaction) : undefined;
   }
 
   /** The reply once the transaction is first on all its keys. */
   #prepared(transaction: Transaction): Uint8Array {
-    const { keys, nowMs } = transaction;
-    transaction.tellMs = this.#nowMs + CLAIMED_MS;
-    const keyspace = this.#keyspace;
-    this.#held.add(transaction);
+    this.#transactions.hold(transaction, this.#nowMs);
     this.#makeRoom();
-    keyspace.nowMs = nowMs;
-    keyspace.usage.begin();
-    const held = keys.map(({ key, need }): Held => {
-      const entry = need === NEED.version ? undefined : keyspace.find(key);
-      const version = keyspace.versionOf(key);
-      if (entry === undefined) return { version, entry };
-      encodeEntry(entry, this.#content.reset());
-      const bytes = this.#content.copy();
-      return { version, entry: { bytes, staleness: keyspace.stalenessOf(key) } };
-    });
-    const { countsFrequency } = keyspace.usage;
-    const prepared = { nowMs, isShort: this.#isShort, countsFrequency, held };
+    const prepared = this.#transactions.prepared(transaction, this.#isShort);
     writePrepared(this.#content.reset(), prepared);
     return this.#content.written();
   }
 
   #decide({ subject, sender, seed }: Header, content: Uint8Array): Uint8Array {
     const transaction = this.#transactions.get(subject);
-    if (transaction === undefined) {
-      writeDecided(this.#content.reset(), undefined);
-      return this.#content.copy();
+    let replies: Uint8Array[] | undefined;
+    if (transaction !== undefined) {
+      const { writes, calls } = readDecision(content);
+      this.#transactions.write(transaction, writes);
+      replies = calls.map((call, index) => {
+        this.#run(call, sender, seed + index, transaction.nowMs);
+        return this.#replyWriter.copy();
+      });
+      this.#end(transaction);
     }
-    if (this.#isWaiting(transaction)) throw new Error('decided before it was prepared');
-    const { writes, calls } = readDecision(content);
-    this.#keyspace.nowMs = transaction.nowMs;
-    this.#keyspace.usage.begin();
-    for (const { key, entry } of writes) {
-      if (entry === undefined) this.#keyspace.delete(key);
-      else {
-        const { value, expiresAtMs } = decodeEntry(new ByteReader(entry.bytes));
-        this.#keyspace.set(key, value, expiresAtMs);
-        this.#keyspace.setStaleness(key, entry.staleness);
-      }
-    }
-    const replies = calls.map((call, index) =>
-      Buffer.from(this.#run(call, sender, seed + index, transaction.nowMs)),
-    );
-    this.#end(transaction);
     writeDecided(this.#content.reset(), replies);
     return this.#content.copy();
   }
 
   #abort(id: Bytes): Uint8Array {
     const transaction = this.#transactions.get(id);
-    if (transaction === undefined) return new Uint8Array(0);
+    if (transaction === undefined) return NOTHING;
     // Then its prepare has no reply yet.
-    if (this.#isWaiting(transaction)) {
+    if (this.#transactions.isWaiting(transaction)) {
       writePrepared(this.#content.reset(), undefined);
       this.#replyLater(transaction.message, this.#content.written());
     }
     this.#end(transaction);
-    return new Uint8Array(0);
-  }
-
-  /** Whether something is before it in line. One that claims nothing is not in line. */
-  #isWaiting(transaction: Transaction): boolean {
-    return this.#line.has(transaction) && !this.#line.isFirst(transaction);
+    return NOTHING;
   }
 
   #end(transaction: Transaction): void {
-    this.#transactions.delete(transaction.id);
-    if (isPrepared(transaction)) this.#held.delete(transaction);
     this.#parcels.take(uploadOfTransaction(transaction.id));
-    this.#goOn(this.#line.leave(transaction));
-  }
-
-  /** Its gateway says that it goes on. */
-  #keep(id: Bytes): Uint8Array {
-    const transaction = this.#transactions.get(id);
-    if (transaction?.isGatewayTold) {
-      transaction.isGatewayTold = false;
-      transaction.tellMs = this.#nowMs + CLAIMED_MS;
-    }
-    return new Uint8Array(0);
-  }
-
-  #tellIfOverdue(transaction: Transaction): void {
-    if (transaction.tellMs > this.#nowMs) return;
-    transaction.tellMs = this.#nowMs + OVERDUE_EVERY_MS;
-    const { id, groups, gateway: own, isGatewayTold } = transaction;
-    transaction.isGatewayTold = true;
-    const isOwnEnough = !isGatewayTold && this.#mail.has(own);
-    for (const gateway of isOwnEnough ? [own] : this.#mail.gateways()) {
-      this.#mail.post(gateway, { type: 'overdue', transaction: id, groups }, this.#nowMs);
-    }
-  }
-
-  /** What it claims, for one that is in line. */
-  #claimInLine(item: InLine): Claim {
-    if (item.type === 'transaction')
-      return item.isWhole ? undefined : item.keys.map(({ key }) => key);
-    const { name, args } = item.type === 'call' ? item.call : item.blocked.call;
-    return claimOf(name, args);
+    this.#goOn(this.#transactions.end(transaction));
   }
 
   // --- channels ------------------------------------------------------------------------------
@@ -526,6 +479,7 @@ export class Shard {
       get isAll() {
         return isAll();
       },
+      discovers: false,
       has: (key) => shardOfSlot(slotOf(key), this.#shards) === this.#context.group,
     };
   }
@@ -538,22 +492,4 @@ export class Shard {
     }
     return clients;
   }
-}
-
-/** Whether it has got its reply. */
-function isPrepared({ tellMs }: Transaction): boolean {
-  return tellMs !== Infinity;
-}
-
-/** The name of an upload that a message refers to. */
-function uploadOf({ kind, sender, subject }: Header, number: number): string {
-  // What prepares a transaction comes before it.
-  return subject === '' || kind === KIND.prepare
-    ? `${sender} ${number}`
-    : uploadOfTransaction(subject);
-}
-
-/** A transaction has one upload at a shard at most. */
-function uploadOfTransaction(id: Bytes): string {
-  return `transaction ${id}`;
 }

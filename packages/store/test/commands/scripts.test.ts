@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { CommandRunner } from '../../src/commands/runner.js';
-import { Scripts } from '../../src/commands/scripting/scripts.js';
+import { Scripts, sha1 } from '../../src/commands/scripting/scripts.js';
 import { Channels } from '../../src/engine/channels.js';
 import { Keyspace } from '../../src/engine/keyspace.js';
 import { ErrorReply, type Reply } from '../../src/resp/reply.js';
@@ -10,7 +10,7 @@ import { ErrorReply, type Reply } from '../../src/resp/reply.js';
 /** A shard that has the keys that begin with `a`. */
 function newShard() {
   const keyspace = new Keyspace({ changed: () => undefined });
-  const reach = { isAll: false, has: (key: string) => key.startsWith('a') };
+  const reach = { isAll: false, discovers: false, has: (key: string) => key.startsWith('a') };
   const runner = new CommandRunner(keyspace, new Channels(), () => 0, new Scripts(), reach);
   return (script: string, keys: readonly string[] = [], seed = 1): Reply =>
     runner.start('eval', [script, String(keys.length), ...keys], seed, false);
@@ -98,5 +98,26 @@ describe('a script', () => {
     expect(message(run(`return ${'('.repeat(300)}1${')'.repeat(300)}`))).toMatch(/syntax levels/);
     expect(run(`return ${'1 + '.repeat(400)}1`)).toBe(401);
     expect(message(run(`return ${'1 + '.repeat(600)}1`))).toMatch(/too many operators/);
+  });
+});
+
+describe('scripts that EVAL has brought', () => {
+  test('are forgotten when there are many newer ones, but those of SCRIPT LOAD are kept', () => {
+    const scripts = new Scripts();
+    const keyspace = new Keyspace({ changed: () => undefined });
+    const runner = new CommandRunner(keyspace, new Channels(), () => 0, scripts);
+    const run = (name: string, ...args: string[]): Reply => runner.start(name, args, 1, false);
+    const kept = run('script|load', 'return 0') as string;
+    run('eval', 'return 1', '0');
+    run('eval', 'return 2', '0');
+    run('script|load', 'return 2');
+    const all = ['return 1', 'return 2'].map((body) => sha1(body));
+    expect(run('script|exists', ...all, kept)).toEqual([1, 1, 1]);
+    for (let i = 3; i < 1000; i++) run('eval', `return ${i}`, '0');
+    expect(run('script|exists', ...all, kept, sha1('return 999'))).toEqual([0, 1, 1, 1]);
+    expect(scripts.bodies.size).toBe(502);
+    expect(run('evalsha', kept, '0')).toBe(0);
+    run('script|flush');
+    expect(scripts.bodies.size).toBe(0);
   });
 });

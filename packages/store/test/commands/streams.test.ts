@@ -55,13 +55,32 @@ describe('reads that wait', () => {
     expect(tested.runBlocking(line.replace('alice', 'bob'))).toBe(BLOCKED);
   });
 
-  test('of a group end with an error when the stream is gone', () => {
-    const tested = engine('XGROUP|CREATE x g $ MKSTREAM');
-    const line = 'XREADGROUP GROUP g alice BLOCK 0 STREAMS x >';
-    expect(tested.runBlocking(line)).toBe(BLOCKED);
-    tested.run('DEL x');
-    expect(String(tested.resume(line))).toContain('UNBLOCKED');
-  });
+  test.each(['DEL x', 'SET x value'])(
+    'of a group end with an error when the stream is gone: %s',
+    (change) => {
+      const tested = engine('XGROUP|CREATE x g $ MKSTREAM');
+      const line = 'XREADGROUP GROUP g alice BLOCK 0 STREAMS x >';
+      expect(tested.runBlocking(line)).toBe(BLOCKED);
+      tested.run(change);
+      expect(String(tested.resume(line))).toContain('UNBLOCKED');
+    },
+  );
+});
+
+test('trimming with ~ removes whole nodes of 100 entries', () => {
+  const tested = engine(...Array.from({ length: 1000 }, (_, i) => `XADD x ${i + 1} f v`));
+  expect(tested.run('XTRIM x MAXLEN 555')).toBe(445);
+  expect(tested.run('XTRIM x MAXLEN ~ 444')).toBe(55);
+  expect(tested.run('XTRIM x MAXLEN ~ 401')).toBe(0);
+  expect(tested.run('XTRIM x MINID ~ 650')).toBe(100);
+  expect(tested.run('XTRIM x MAXLEN ~ 0')).toBe(400);
+});
+
+test('trimming with ~ removes no more than it should, if a restored stream counts too few entries', () => {
+  const tested = engine(...Array.from({ length: 250 }, (_, i) => `XADD x ${i + 1} f v`));
+  tested.keyspace.read('x', 'stream')!.entriesAdded = 0;
+  expect(tested.run('XTRIM x MAXLEN ~ 240')).toBe(0);
+  expect(tested.run('XTRIM x MAXLEN ~ 100')).toBe(100);
 });
 
 test('the greatest id asks for new entries, as > does', () => {

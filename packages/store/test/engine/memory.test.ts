@@ -1,12 +1,8 @@
 /** The estimate of memory is near to what the heap has, for many small keys and for a few large ones. */
 
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { EngineTarget } from '../differential/engine-target.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage: () => void = runInNewContext('gc');
+import { usedBytes } from '../used-memory.js';
 
 const STEPS = 30_000;
 const SIZE = 5;
@@ -42,31 +38,32 @@ function elements(step: number): string[] {
   return Array.from({ length: SIZE }, (_, i) => fresh(`element ${step * SIZE + i}`));
 }
 
-function heapBytes(): number {
-  for (let i = 0; i < 3; i++) collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
+function heapBytes(): Promise<number> {
+  return usedBytes(({ heapUsed, arrayBuffers }) => heapUsed + arrayBuffers);
 }
 
 /** @returns the estimate, as a part of what the heap has more than before */
-function ratioOf(fill: (key: string, step: number) => string[], keys: number): number {
+async function ratioOf(
+  fill: (key: string, step: number) => string[],
+  keys: number,
+): Promise<number> {
   const engine = new EngineTarget();
-  const before = heapBytes();
+  const before = await heapBytes();
   for (let step = 0; step < STEPS; step++) engine.reply(fill(fresh(`key:${step % keys}`), step));
-  const used = heapBytes() - before;
+  const used = (await heapBytes()) - before;
   // After the heap was measured: until then the engine has to stay.
   return engine.keyspace.memory / used;
 }
 
-test.each(Object.keys(FILLS))('many keys: %s', (type) => {
-  const ratio = ratioOf(FILLS[type], STEPS);
+test.each(Object.keys(FILLS))('many keys: %s', async (type) => {
+  const ratio = await ratioOf(FILLS[type], STEPS);
   expect(ratio).toBeGreaterThan(0.75);
   expect(ratio).toBeLessThan(1.25);
 });
 
 /** A map of V8 doubles when it is full, so it can be half empty. */
-test.each(['hash', 'list', 'set', 'sorted set', 'stream'])('large ones: %s', (type) => {
-  const ratio = ratioOf(FILLS[type], 3);
+test.each(['hash', 'list', 'set', 'sorted set', 'stream'])('large ones: %s', async (type) => {
+  const ratio = await ratioOf(FILLS[type], 3);
   expect(ratio).toBeGreaterThan(0.7);
   expect(ratio).toBeLessThan(1.3);
 });

@@ -1,7 +1,10 @@
 /** Clients that send anything at all: nobody else notices, and memory stays level. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Conversation } from '../../src/gateway/conversation.js';
+import type { Line } from '../../src/gateway/line.js';
 import { OK } from '../../src/resp/reply.js';
+import { ReplyWriter } from '../../src/resp/writer.js';
 import { PlainClient, type Started, startGateway } from './started.js';
 
 let started: Started;
@@ -112,6 +115,19 @@ describe('malformed requests', () => {
     await expectUnharmed();
   });
 
+  it('what a browser posts is not carried out', async () => {
+    for (const [lines, replies] of [
+      ['POST / HTTP/1.1\r\n', ''],
+      ['host: localhost\r\n', ''],
+      ['PING\r\nHost: localhost\r\n', '+PONG\r\n'],
+    ]) {
+      const client = await PlainClient.connect(started.port);
+      client.sendRaw(`${lines}SET posted 1\r\n`);
+      expect(await client.readAll()).toBe(replies);
+    }
+    expect(await witness.ask('get posted')).toBeNull();
+  });
+
   it('an endless line is refused', async () => {
     for (const start of ['', '*', '*1\r\n$']) {
       const client = await PlainClient.connect(started.port);
@@ -119,6 +135,33 @@ describe('malformed requests', () => {
       expect(await client.readAll()).toMatch(/^-ERR Protocol error: too big/);
     }
     await expectUnharmed();
+  });
+
+  it('many of them at a time let others have their turns', async () => {
+    let output = '';
+    let isEnded = false;
+    const writer = new ReplyWriter();
+    const line: Line = {
+      client: [...started.gateway.clients.values()][0],
+      output: () => writer,
+      flushSoon: () => {
+        output += writer.written().toString();
+        writer.clear();
+      },
+      isFull: () => false,
+      end: () => {
+        isEnded = true;
+      },
+      pauseReading: () => undefined,
+      resumeReading: () => undefined,
+    };
+    const conversation = new Conversation(started.gateway, line);
+    const replies = (): number => output.split('\r\n').length - 1;
+    conversation.receive(Buffer.from('nonsense\r\n'.repeat(20_000)));
+    expect(replies()).toBeLessThan(2000);
+    conversation.receiveEnd();
+    while (!isEnded) await new Promise((resolve) => setImmediate(resolve));
+    expect(replies()).toBe(20_000);
   });
 
   it('a pipeline whose replies nobody reads holds little memory', async () => {

@@ -79,6 +79,11 @@ describe('the table', () => {
     });
   });
 
+  it('does not find a subcommand by its whole name', () => {
+    expect(findCommand('config|get')).toBeUndefined();
+    expect(() => lookUp('CONFIG|GET', ['x'])).toThrow(/^ERR unknown command 'CONFIG\|GET'/);
+  });
+
   it('quotes at most 128 bytes of an unknown command', () => {
     expect(() => lookUp('x'.repeat(200), ['y'.repeat(200), 'z'])).toThrow(
       `ERR unknown command '${'x'.repeat(128)}', with args beginning with: '${'y'.repeat(128)}' `,

@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ErrorReply, MapReply, NullArray, OK, Push, Simple } from '../../src/resp/reply.js';
+import {
+  ErrorReply,
+  MapReply,
+  NullArray,
+  OK,
+  Push,
+  Simple,
+  Verbatim,
+} from '../../src/resp/reply.js';
 import { PlainClient, type Started, startGateway } from './started.js';
 
 let started: Started;
@@ -49,12 +57,23 @@ describe('the handshake', () => {
     ['select 1', 'ERR DB index is out of range'],
     ['select a', 'ERR value is not an integer or out of range'],
     ['ping a b', "ERR wrong number of arguments for 'ping' command"],
+    ['config|get x', "ERR unknown command 'config|get', with args beginning with: 'x' "],
+    ['command getkeys get', "ERR wrong number of arguments for 'command|getkeys' command"],
+    [
+      'pubsub channels a b',
+      "ERR unknown subcommand or wrong number of arguments for 'channels'. Try PUBSUB HELP.",
+    ],
     ['config', "ERR wrong number of arguments for 'config' command"],
     ['config foo', "ERR unknown subcommand 'foo'. Try CONFIG HELP."],
     ['config get', "ERR wrong number of arguments for 'config|get' command"],
     ['config set foo bar', "ERR Unknown option or number of arguments for CONFIG SET - 'foo'"],
     ['client reply foo', 'ERR syntax error'],
     ['client pause a', 'ERR timeout is not an integer or out of range'],
+    ['client pause a constructor', 'ERR CLIENT PAUSE mode must be WRITE or ALL'],
+    [
+      'client pause 1 all b',
+      "ERR unknown subcommand or wrong number of arguments for 'pause'. Try CLIENT HELP.",
+    ],
     ['client kill foo', 'ERR No such client'],
     ['client kill id a', 'ERR client-id should be greater than 0'],
     ['client kill type foo', "ERR Unknown client type 'foo'"],
@@ -90,12 +109,16 @@ describe('the handshake', () => {
     ];
     expect([name, arity, first, last, step]).toEqual(['get', 2, 1, 1, 1]);
     expect(flags).toEqual([new Simple('readonly'), new Simple('fast')]);
-    expect(await client.ask('command info nothing')).toEqual([NullArray.instance]);
+    expect(await client.ask('command info nothing')).toEqual([null]);
     expect(await client.ask('command getkeys mset a 1 b 2')).toEqual(['a', 'b']);
     expect(await client.ask('command getkeys ping x')).toEqual(
       error('ERR The command has no key arguments'),
     );
     expect(await client.ask('command list filterby pattern mge*')).toEqual(['mget']);
+    expect(await client.ask('command list')).toEqual(
+      expect.arrayContaining(['get', 'client|list']),
+    );
+    expect(await client.ask('command getkeys eval script 0')).toEqual([]);
     const all = (await client.ask('command')) as unknown[];
     expect(await client.ask('command count')).toBe(all.length);
     const docs = (await client.ask('command docs get config')) as unknown[];
@@ -177,6 +200,8 @@ describe('CLIENT', () => {
     );
     expect(await client.ask(`client list id ${id}`)).toMatch(/cmd=client\|list user=default/);
     expect(await client.ask('client list type pubsub')).toBe('');
+    await client.ask('hello 3');
+    expect(await client.ask('client list type pubsub')).toEqual(new Verbatim(''));
   });
 
   it('ends other clients', async () => {
@@ -209,7 +234,9 @@ describe('CLIENT', () => {
     other.send(['get', 'p']);
     expect(await other.read()).toBeNull();
     expect(await client.ask('get p')).toBeNull();
+    await until(async () => /blocked_clients:1/.test((await client.ask('info clients')) as string));
     expect(await client.ask('client unpause')).toEqual(OK);
+    expect(await client.ask('info clients')).toContain('blocked_clients:0');
     expect(await other.read()).toEqual(OK);
     expect(await other.read()).toBe('1');
   });

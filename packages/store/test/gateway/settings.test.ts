@@ -34,6 +34,8 @@ describe('settings', () => {
 
   it.each([
     ['nothing', '1', "Unknown option or number of arguments for CONFIG SET - 'nothing'"],
+    ['constructor', '1', "Unknown option or number of arguments for CONFIG SET - 'constructor'"],
+    ['maxmemory', '1constructor', "'maxmemory') - argument must be a memory value"],
     ['port', '1', "'port') - can't set immutable config"],
     ['maxmemory', '1.5gb', "'maxmemory') - argument must be a memory value"],
     ['maxmemory-policy', 'all', 'argument(s) must be one of the following: volatile-lru, '],

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { formatDouble, parseDouble } from '../../src/resp/number.js';
 import { readReply } from '../../src/resp/reader.js';
 import {
+  BigNumber,
+  BooleanReply,
   Double,
   ErrorReply,
   MapReply,
@@ -35,6 +37,7 @@ describe('replies in RESP 2 and 3', () => {
     [null, '$-1\r\n', '_\r\n'],
     [NullArray.instance, '*-1\r\n', '_\r\n'],
     [OK, '+OK\r\n', '+OK\r\n'],
+    [new Simple('a\r\nb'), '+a  b\r\n', '+a  b\r\n'],
     [new ErrorReply('ERR a\r\nb'), '-ERR a  b\r\n', '-ERR a  b\r\n'],
     [[1, ['a']], '*2\r\n:1\r\n*1\r\n$1\r\na\r\n', '*2\r\n:1\r\n*1\r\n$1\r\na\r\n'],
     [new Double(3.3), '$18\r\n3.2999999999999998\r\n', ',3.2999999999999998\r\n'],
@@ -44,6 +47,10 @@ describe('replies in RESP 2 and 3', () => {
     [new SetReply(['a']), '*1\r\n$1\r\na\r\n', '~1\r\n$1\r\na\r\n'],
     [new Push(['a']), '*1\r\n$1\r\na\r\n', '>1\r\n$1\r\na\r\n'],
     [new Verbatim('a'), '$1\r\na\r\n', '=5\r\ntxt:a\r\n'],
+    [new Verbatim('a', 'mkd'), '$1\r\na\r\n', '=5\r\nmkd:a\r\n'],
+    [new BooleanReply(true), ':1\r\n', '#t\r\n'],
+    [new BooleanReply(false), ':0\r\n', '#f\r\n'],
+    [new BigNumber('1\r\n2'), '$4\r\n1\r\n2\r\n', '(1  2\r\n'],
   ])('%o', (reply, resp2, resp3) => {
     expect(written(reply, 2)).toBe(resp2);
     expect(written(reply, 3)).toBe(resp3);
@@ -94,6 +101,8 @@ const { reply: anyReply } = fc.letrec<{ reply: Reply }>((tie) => ({
     line.map((text) => new ErrorReply(text)),
     fc.double({ noNaN: true }).map((value) => new Double(value)),
     bytes.map((text) => new Verbatim(text)),
+    fc.boolean().map((value) => new BooleanReply(value)),
+    fc.bigInt().map((value) => new BigNumber(String(value))),
     fc.array(tie('reply'), { maxLength: 4 }),
     fc.array(tie('reply'), { maxLength: 4 }).map((members) => new SetReply(members)),
     fc.array(tie('reply'), { maxLength: 4 }).map((items) => new Push(items)),

@@ -45,8 +45,10 @@ export const MUTATIONS: readonly Mutation[] = [
   {
     name: 'a shard aborts an overdue transaction by itself',
     module: 'shard/shard.js',
-    replace: 'transaction.tellMs = this.#nowMs + OVERDUE_EVERY_MS;',
-    by: 'this.#abort(transaction.id); return;',
+    replace: 'this.#transactions.tellOverdue(this.#nowMs);',
+    by: `for (const { id, tellMs } of this.#transactions.state)
+            if (tellMs <= this.#nowMs)
+                this.#abort(id);`,
   },
   {
     name: 'a decision takes effect although the transaction was aborted',

@@ -1,6 +1,7 @@
 import type { Deferred, ServiceContext } from 'tram-multicast';
 import { describe, expect, test } from 'vitest';
 import { ByteWriter } from '../../src/engine/bytes.js';
+import { Random } from '../../src/engine/random.js';
 import {
   readReplies,
   writeCall,
@@ -39,11 +40,18 @@ class Script {
 
   /** @returns the reply of a client's command, as text */
   run(gateway: string, line: string, blockedAs = 0): string {
-    const [name, ...args] = line.split(' ');
+    return this.runTogether(gateway, [line], blockedAs)[0];
+  }
+
+  /** By one message. */
+  runTogether(gateway: string, lines: readonly string[], blockedAs = 0): string[] {
     const writer = new ByteWriter();
-    writeCall(writer, { name, args, resp: 2, blockedAs });
+    for (const line of lines) {
+      const [name, ...args] = line.split(' ');
+      writeCall(writer, { name, args, resp: 2, blockedAs });
+    }
     const id = this.send(gateway, KIND.batch, '', writer.written());
-    return readReplies(this.contentOf(id)!)[0].toString();
+    return readReplies(this.contentOf(id)!).map(String);
   }
 
   listen(gateway: string, acknowledged: number): string {
@@ -104,6 +112,23 @@ const DECISION = (() => {
 })();
 
 describe('a shard', () => {
+  test('replies to many calls of one message as it does to one at a time', () => {
+    const random = new Random(1);
+    const key = (): string => `k${Math.floor(random.next() * 50)}`;
+    // Keys come, go and take the places of others in between.
+    const commands = [
+      () => `set ${key()} ${random.next()}`,
+      () => `get ${key()}`,
+      () => `del ${key()} ${key()}`,
+      () => `mget ${key()} ${key()} ${key()}`,
+      () => 'dbsize',
+    ];
+    const lines = Array.from({ length: 1000 }, (_, i) => commands[i % commands.length]());
+    const alone = new Script();
+    const expected = lines.map((line) => alone.run('g', line));
+    expect(new Script().runTogether('g', lines)).toEqual(expected);
+  });
+
   test('tells who waits that a key has expired, although a transaction has noticed it', () => {
     const script = new Script();
     const hello = script.mailOf(script.listen('g', 0))!;

@@ -1,8 +1,10 @@
 /** Commands that scripts run. */
 
+import { hasFixedSlot } from '../../engine/slots.js';
 import { type Bytes, ErrorReply, OK, type Reply, Simple } from '../../resp/reply.js';
 import { outOfMemory } from '../arguments.js';
-import type { CommandSpec, Execution } from '../spec.js';
+import type { CommandSpec, Execution, FoundCommand } from '../spec.js';
+import { asksToWait } from '../stream-reads.js';
 
 /** What a script runs in. */
 export interface Run {
@@ -49,23 +51,31 @@ export function callCommand(run: Run, name: Bytes, args: readonly Bytes[]): Repl
   }
   const { command } = found;
   if (command.flags.includes('noscript')) return new ErrorReply(NOT_ALLOWED);
-  if (run.isReadonly && command.flags.includes('write')) return new ErrorReply(NO_WRITES);
+  if (run.isReadonly && hasEffects(command)) return new ErrorReply(NO_WRITES);
   const own = OF_GATEWAYS[command.name];
   if (own !== undefined) return own(found.args, execution);
   if (command.run === undefined) return new ErrorReply(NOT_ALLOWED);
-  const refused = refusal(run, command, found.keys);
+  if (command.name.startsWith('xread') && asksToWait(found.args)) {
+    return new ErrorReply(`ERR ${name} command is not allowed with BLOCK option from scripts`);
+  }
+  const refused = refusal(run, command, found);
   if (refused !== undefined) return refused;
   // A script that has written something goes on.
   if (run.isShort && !run.hasWritten && command.flags.includes('denyoom')) return outOfMemory(name);
-  if (command.flags.includes('write') || command.flags.includes('pubsub')) run.hasWritten = true;
+  if (hasEffects(command)) run.hasWritten = true;
   return execution.run(command.name, found.args);
+}
+
+/** Whether others can notice that the command was run. */
+function hasEffects({ flags, name }: CommandSpec): boolean {
+  return flags.includes('write') || name === 'publish' || name === 'spublish';
 }
 
 /** A script only has the keys of its shard, or those that its transaction has claimed. */
 function refusal(
   { execution, keys: declared, hasWritten }: Run,
-  { name, routedBy, keys, findKeys }: CommandSpec,
-  used: readonly Bytes[],
+  { name, routedBy, keys, findKeys, patterns }: CommandSpec,
+  { keys: used, args }: FoundCommand,
 ): ErrorReply | undefined {
   const { reach } = execution;
   if (reach.isAll) return undefined;
@@ -74,10 +84,14 @@ function refusal(
       `ERR Script attempted to run '${name}' on the whole database, which has several shards`,
     );
   }
-  for (const key of used) {
-    if (declared.includes(key) || reach.has(key)) continue;
+  const isBeyond = (key: Bytes) => !declared.includes(key) && !reach.has(key);
+  // A transaction finds out which keys a pattern names.
+  const read = reach.discovers ? [] : (patterns?.(args) ?? []);
+  const beyond =
+    used.find(isBeyond) ?? read.find((pattern) => !hasFixedSlot(pattern) || isBeyond(pattern));
+  if (beyond !== undefined) {
     const what = routedBy === undefined ? 'key' : 'channel';
-    const message = `Script attempted to access ${what} '${key}' of another shard, which is not one of its KEYS`;
+    const message = `Script attempted to access ${what} '${beyond}' of another shard, which is not one of its KEYS`;
     if (!hasWritten) throw new Beyond(message);
     return new ErrorReply(`ERR ${message}`);
   }

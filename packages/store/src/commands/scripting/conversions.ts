@@ -4,6 +4,8 @@ import { formatG } from '../../lua/numbers.js';
 import { LuaTable, type LuaValue } from '../../lua/values.js';
 import { formatDouble } from '../../resp/number.js';
 import {
+  BigNumber,
+  BooleanReply,
   type Bytes,
   Double,
   ErrorReply,
@@ -38,11 +40,13 @@ export function toLuaValue(reply: Reply, protocol: Protocol): LuaValue {
       : (reply.text ?? formatDouble(reply.value));
   }
   if (reply instanceof Verbatim) {
-    const { text } = reply;
+    const { text, format } = reply;
     if (protocol === 2) return text;
-    return LuaTable.record({
-      verbatim_string: LuaTable.record({ format: 'txt', string: text }),
-    });
+    return LuaTable.record({ verbatim_string: LuaTable.record({ format, string: text }) });
+  }
+  if (reply instanceof BooleanReply) return protocol === 3 ? reply.value : Number(reply.value);
+  if (reply instanceof BigNumber) {
+    return protocol === 3 ? LuaTable.record({ big_number: reply.digits }) : reply.digits;
   }
   if (reply instanceof SetReply) {
     if (protocol === 2) return list(reply.members);
@@ -76,7 +80,7 @@ export function toReply(
   if (typeof value === 'string') return value;
   if (typeof value === 'number') return toInteger(value);
   if (typeof value === 'boolean') {
-    if (protocol === 3) return value ? 1 : 0;
+    if (protocol === 3) return new BooleanReply(value);
     return value ? 1 : null;
   }
   if (!(value instanceof LuaTable)) return null;
@@ -106,14 +110,23 @@ function tableToReply(
     return new SetReply([...set.entries()].map(([key]) => convert(key)));
   }
   const verbatim = table.get('verbatim_string');
-  if (verbatim instanceof LuaTable && typeof verbatim.get('string') === 'string') {
-    return new Verbatim(verbatim.get('string') as Bytes);
+  if (verbatim instanceof LuaTable) {
+    const text = verbatim.get('string');
+    const format = verbatim.get('format');
+    if (typeof text === 'string' && typeof format === 'string') return verbatimOf(text, format);
   }
+  const digits = table.get('big_number');
+  if (typeof digits === 'string') return new BigNumber(digits);
   const items: Reply[] = [];
   for (let i = 1; table.get(i) !== undefined; i++) {
     items.push(convert(table.get(i)));
   }
   return items;
+}
+
+/** A format has three characters. */
+function verbatimOf(text: Bytes, format: Bytes): Verbatim {
+  return new Verbatim(text, format.slice(0, 3).padEnd(3));
 }
 
 /** As a cast of C to 64 bits. */

@@ -5,6 +5,7 @@ import { integer, outOfMemory } from '../arguments.js';
 import type { CommandSpec, Execution, Flag, Spread } from '../spec.js';
 import { partsForAll } from '../spreads.js';
 import { INTERPRETER } from './interpreter.js';
+import type { Scripts } from './scripts.js';
 import { readScript } from './shebang.js';
 
 const RUNS: readonly Flag[] = ['noscript', 'stale', 'movablekeys'];
@@ -12,15 +13,15 @@ const READS: readonly Flag[] = ['readonly', 'noscript', 'stale', 'movablekeys'];
 const NOSCRIPT = 'NOSCRIPT No matching script. Please use EVAL.';
 
 export const UNDECLARED =
-  'may use keys of any shards; an error if it has already written and then needs a key of another shard than those of its KEYS; no coroutines; is stopped if it takes too long';
+  'may use keys of any shards; an error if it has already written and then needs a key of another shard than those of its KEYS; no coroutines and no `string.dump`; is stopped if it takes too long';
 
-/** All shards do the same. */
+/** Runs the command at all shards, which do the same. */
 export const ALL_ALIKE: Spread = {
   split: (args, _shardOf, shards) => partsForAll(args, shards),
   merge: ([{ reply }]) => reply,
 };
 
-/** All shards know the same, so any of them can tell. */
+/** Runs the command at one shard: all have the same scripts. */
 export const ANY_SHARD: Spread = {
   split: (args) => [{ shard: 0, args }],
   merge: ([{ reply }]) => reply,
@@ -75,12 +76,17 @@ function runScript(
   });
 }
 
+/** EVALSHA finds it from now on. @returns its SHA-1 @throws ErrorReply if it can't be compiled */
+export function noteEvaluated(body: Bytes, scripts: Scripts): string {
+  INTERPRETER.compile(readScript(body).code, 'user_script');
+  return scripts.addEvaluated(body);
+}
+
 function evalBody(isReadonly: boolean) {
   return (args: readonly Bytes[], execution: Execution): Reply => {
     keyCount(args);
     const [body] = args;
-    INTERPRETER.compile(readScript(body).code, 'user_script');
-    const sha = execution.scripts.add(body);
+    const sha = noteEvaluated(body, execution.scripts);
     return runScript(sha, body, args, execution, isReadonly);
   };
 }
@@ -149,7 +155,7 @@ export const SCRIPTS: readonly CommandSpec[] = [
       if (args.length > 1 || (args.length === 1 && !/^(?:a?sync)$/i.test(args[0]))) {
         throw new ErrorReply('ERR SCRIPT FLUSH only support SYNC|ASYNC option');
       }
-      scripts.bodies.clear();
+      scripts.clear();
       return OK;
     },
   },

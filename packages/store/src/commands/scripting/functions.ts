@@ -2,11 +2,20 @@
 
 import { matchesGlob } from '../../engine/glob.js';
 import { dumpOfLibraries, restoredLibraries } from '../../engine/rdb/dump.js';
-import { type Bytes, ErrorReply, MapReply, OK, type Reply, SetReply } from '../../resp/reply.js';
-import { integer } from '../arguments.js';
+import {
+  type Bytes,
+  ErrorReply,
+  MapReply,
+  OK,
+  type Reply,
+  SetReply,
+  Simple,
+} from '../../resp/reply.js';
+import { badSubcommand, integer } from '../arguments.js';
 import type { CommandSpec, Execution, Flag } from '../spec.js';
 import { ALL_ALIKE, ANY_SHARD, findScriptKeys, isShortFor, UNDECLARED } from './eval.js';
-import { INTERPRETER, type Registered } from './interpreter.js';
+import { INTERPRETER } from './interpreter.js';
+import type { Registered } from './registration.js';
 import type { Scripts } from './scripts.js';
 import { readLibrary } from './shebang.js';
 
@@ -27,36 +36,39 @@ function readFunctions(code: Bytes): Library {
   return { name: library.name, functions };
 }
 
-/** Adds libraries, all or none. @param isReplaced  whether those of the same names are replaced */
-function addLibraries(scripts: Scripts, codes: readonly Bytes[], isReplaced: boolean): void {
-  const added = new Map(scripts.libraries);
-  for (const code of codes) {
-    const { name, functions } = readFunctions(code);
-    if (added.has(name) && !isReplaced) {
-      throw new ErrorReply(`ERR Library '${name}' already exists`);
-    }
-    added.delete(name);
-    const taken = new Set([...added.values()].flatMap(functionNames));
-    for (const { name: own } of functions) {
-      if (taken.has(own)) throw new ErrorReply(`ERR Function ${own} already exists`);
-    }
-    added.set(name, code);
+type Libraries = Map<Bytes, Bytes>;
+
+/** @throws ErrorReply if another library has a function of the same name */
+function addLibrary(libraries: Libraries, code: Bytes): void {
+  const { name, functions } = readFunctions(code);
+  const taken = new Set([...libraries.values()].flatMap(functionNames).map(lower));
+  for (const { name: own } of functions) {
+    if (taken.has(lower(own))) throw new ErrorReply(`ERR Function ${own} already exists`);
   }
+  libraries.set(name, code);
+}
+
+function replaceAll(scripts: Scripts, libraries: Libraries): void {
   scripts.libraries.clear();
-  for (const [name, code] of added) scripts.libraries.set(name, code);
+  for (const [name, code] of libraries) scripts.libraries.set(name, code);
 }
 
 function functionNames(code: Bytes): readonly string[] {
   return readFunctions(code).functions.map(({ name }) => name);
 }
 
+/** Functions are found without regard to case; libraries are not. */
+function lower(name: string): string {
+  return name.toLowerCase();
+}
+
 function call(isReadonly: boolean) {
   return (args: readonly Bytes[], execution: Execution): Reply => {
-    const [name] = args;
-    const count = integer(args[1], 'ERR Bad number of keys provided');
+    const name = lower(args[0]);
     for (const code of execution.scripts.libraries.values()) {
-      const found = readFunctions(code).functions.find((registered) => registered.name === name);
+      const found = readFunctions(code).functions.find((other) => lower(other.name) === name);
       if (found === undefined) continue;
+      const count = integer(args[1], 'ERR Bad number of keys provided');
       if (count > args.length - 2) {
         throw new ErrorReply("ERR Number of keys can't be greater than number of args");
       }
@@ -70,7 +82,7 @@ function call(isReadonly: boolean) {
         keys: args.slice(2, 2 + count),
         isReadonly: writesNothing,
         isShort: isShortFor(found.flags, execution),
-        name,
+        name: found.name,
         hasWritten: false,
         chunk: 'user_function',
       });
@@ -98,7 +110,7 @@ function list(args: readonly Bytes[], { scripts }: Execution): Reply {
           new MapReply([
             ['name', registered.name],
             ['description', registered.description ?? null],
-            ['flags', new SetReply(registered.flags)],
+            ['flags', new SetReply(registered.flags.map((flag) => new Simple(flag)))],
           ]),
       );
       return new MapReply([
@@ -115,11 +127,20 @@ function load(args: readonly Bytes[], { scripts }: Execution): Reply {
   const wrong = options.find((option) => option.toLowerCase() !== 'replace');
   if (wrong !== undefined) throw new ErrorReply(`ERR Unknown option given: ${wrong}`);
   const code = args[args.length - 1];
-  addLibraries(scripts, [code], options.length > 0);
-  return readLibrary(code).name;
+  const libraries = new Map(scripts.libraries);
+  const { name } = readLibrary(code);
+  if (libraries.has(name) && options.length === 0) {
+    throw new ErrorReply(`ERR Library '${name}' already exists`);
+  }
+  libraries.delete(name);
+  addLibrary(libraries, code);
+  replaceAll(scripts, libraries);
+  return name;
 }
 
-function restore([dump, policy = 'append']: readonly Bytes[], { scripts }: Execution): Reply {
+function restore(args: readonly Bytes[], { scripts }: Execution): Reply {
+  if (args.length > 2) throw badSubcommand('FUNCTION', 'restore');
+  const [dump, policy = 'append'] = args;
   const how = policy.toLowerCase();
   if (!['flush', 'append', 'replace'].includes(how)) {
     throw new ErrorReply(
@@ -128,14 +149,17 @@ function restore([dump, policy = 'append']: readonly Bytes[], { scripts }: Execu
   }
   const codes = restoredLibraries(dump);
   if (codes === undefined) throw new ErrorReply('ERR DUMP payload version or checksum are wrong');
-  const before = new Map(scripts.libraries);
-  if (how === 'flush') scripts.libraries.clear();
-  try {
-    addLibraries(scripts, codes, how === 'replace');
-  } catch (error) {
-    for (const [name, code] of before) scripts.libraries.set(name, code);
-    throw error;
+  const restored: Libraries = new Map();
+  for (const code of codes) addLibrary(restored, code);
+  const libraries = how === 'flush' ? new Map() : new Map(scripts.libraries);
+  for (const name of restored.keys()) {
+    if (libraries.has(name) && how === 'append') {
+      throw new ErrorReply(`ERR Library ${name} already exists`);
+    }
+    libraries.delete(name);
   }
+  for (const code of restored.values()) addLibrary(libraries, code);
+  replaceAll(scripts, libraries);
   return OK;
 }
 
@@ -222,7 +246,8 @@ export const FUNCTIONS: readonly CommandSpec[] = [
     'Deletes all libraries.',
     ALL_ALIKE,
     (args, { scripts }) => {
-      if (args.length > 1 || (args.length === 1 && !/^(?:a?sync)$/i.test(args[0]))) {
+      if (args.length > 1) throw badSubcommand('FUNCTION', 'flush');
+      if (args.length === 1 && !/^(?:a?sync)$/i.test(args[0])) {
         throw new ErrorReply('ERR FUNCTION FLUSH only supports SYNC|ASYNC option');
       }
       scripts.libraries.clear();

@@ -20,8 +20,8 @@ import { type Bytes, ErrorReply, type Reply } from '../../resp/reply.js';
 import type { Protocol } from '../../resp/writer.js';
 import { Beyond, callCommand, type Run } from './calls.js';
 import { toArgument, toLuaValue, toReply } from './conversions.js';
+import { type Registered, readRegistration } from './registration.js';
 import { sha1 } from './scripts.js';
-import { FLAGS } from './shebang.js';
 
 /** How many rounds of loops and calls of functions a script may take: about a second. */
 const STEPS_MAX = 20_000_000;
@@ -30,17 +30,20 @@ const STEPS_PER_CALL = 50;
 /** How many compiled scripts are kept. */
 const COMPILED_MAX = 1000;
 
-/** A function that a library registers. */
-export interface Registered {
-  readonly name: string;
-  readonly callback: LuaFunction;
-  readonly flags: readonly string[];
-  readonly description: string | undefined;
-}
+const CONSTANTS = {
+  LOG_DEBUG: 0,
+  LOG_VERBOSE: 1,
+  LOG_NOTICE: 2,
+  LOG_WARNING: 3,
+  REDIS_VERSION: '7.0.15',
+  REDIS_VERSION_NUM: 0x07000f,
+};
 
 export class Interpreter {
   readonly #runtime = new Runtime();
-  readonly #redis: LuaTable;
+  /** What scripts and functions find, and what a library finds while it is loaded. */
+  readonly #globals: LuaTable;
+  readonly #globalsOfLoad: LuaTable;
   readonly #compiled = {
     user_script: new Map<Bytes, LuaFunction>(),
     user_function: new Map<Bytes, LuaFunction>(),
@@ -63,8 +66,9 @@ export class Interpreter {
     globals.set('cmsgpack', msgpackLibrary(runtime));
     globals.set('struct', structLibrary(runtime));
     globals.set('pcall', toLua(runtime, 'pcall', pcall));
-    this.#redis = this.#redisLibrary();
-    globals.set('redis', this.#redis);
+    globals.set('redis', this.#redisLibrary());
+    this.#globals = globals;
+    this.#globalsOfLoad = LuaTable.record({ redis: this.#redisLibraryOfLoad() });
     const protection = new LuaTable();
     protection.set('__index', (_table, name) =>
       runtime.fail(
@@ -75,6 +79,10 @@ export class Interpreter {
     globals.metatable = protection;
     for (const [, value] of globals.entries()) {
       if (value instanceof LuaTable) value.isReadonly = true;
+    }
+    for (const table of [this.#globalsOfLoad, this.#globalsOfLoad.get('redis') as LuaTable]) {
+      table.metatable = protection;
+      table.isReadonly = true;
     }
   }
 
@@ -119,16 +127,16 @@ export class Interpreter {
     const library = this.compile(code, 'user_function');
     const registered: Registered[] = [];
     this.#registered = registered;
-    const register = toLua(this.#runtime, 'register_function', (args) => this.#register(args));
-    this.#redis.set('register_function', register);
+    this.#runtime.globals = this.#globalsOfLoad;
     try {
       this.#runtime.start(STEPS_MAX, library, []);
     } catch (error) {
-      const { text } = this.#describe(error);
+      const isTooLong = error instanceof Exhausted;
+      const text = isTooLong ? 'ERR FUNCTION LOAD timeout' : this.#describe(error).text;
       throw new ErrorReply(`ERR Error registering functions: ${text}`);
     } finally {
       this.#registered = undefined;
-      this.#redis.set('register_function', undefined);
+      this.#runtime.globals = this.#globals;
     }
     return registered;
   }
@@ -161,7 +169,7 @@ export class Interpreter {
       const reason = value.get('err');
       return { text: typeof reason === 'string' ? reason : 'ERR unknown error', line };
     }
-    const text = typeof value === 'string' ? value : 'unknown error';
+    const text = this.#runtime.tostring(value);
     return { text: `ERR ${text.replace(/[\r\n]/g, ' ')}`, line };
   }
 
@@ -170,12 +178,7 @@ export class Interpreter {
   #redisLibrary(): LuaTable {
     const runtime = this.#runtime;
     const table = LuaTable.record({
-      LOG_DEBUG: 0,
-      LOG_VERBOSE: 1,
-      LOG_NOTICE: 2,
-      LOG_WARNING: 3,
-      REDIS_VERSION: '7.0.15',
-      REDIS_VERSION_NUM: 0x07000f,
+      ...CONSTANTS,
       REPL_ALL: 3,
       REPL_AOF: 1,
       REPL_NONE: 0,
@@ -204,14 +207,7 @@ export class Interpreter {
         if (args.count !== 1) this.#raise('ERR wrong number of arguments');
         return sha1(args.string(1));
       },
-      log: (args) => {
-        if (args.count < 2) this.#raise('ERR redis.log() requires two arguments or more.');
-        if (typeof args.at(1) !== 'number') {
-          this.#raise('ERR First argument must be a number (log level).');
-        }
-        if (args.number(1) < 0 || args.number(1) > 3) this.#raise('ERR Invalid debug level.');
-        return [];
-      },
+      log: (args) => this.#log(args),
       setresp: (args) => {
         if (args.count !== 1) this.#raise('ERR redis.setresp() requires one argument.');
         const version = args.number(1);
@@ -219,16 +215,53 @@ export class Interpreter {
         this.#protocol = version === 3 ? 3 : 2;
         return [];
       },
-      acl_check_cmd: () => true,
+      acl_check_cmd: (args) => {
+        const run = this.#run;
+        const [name, ...rest] = this.#words(args);
+        const isUnknown = run?.execution.find(name, rest) instanceof ErrorReply;
+        if (isUnknown) this.#raise('ERR Invalid command passed to redis.acl_check_cmd()');
+        return true;
+      },
       breakpoint: () => false,
       debug: () => [],
       replicate_commands: () => true,
-      set_repl: () => [],
+      set_repl: (args) => {
+        if (args.count !== 1) this.#raise('ERR redis.set_repl() requires two arguments.');
+        const flags = args.integer(1);
+        if (flags < 0 || flags > 3) {
+          this.#raise(
+            'ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.',
+          );
+        }
+        return [];
+      },
     };
     for (const [name, native] of Object.entries(natives)) {
       table.set(name, toLua(runtime, name, native));
     }
     return table;
+  }
+
+  #redisLibraryOfLoad(): LuaTable {
+    const table = LuaTable.record(CONSTANTS);
+    table.set(
+      'register_function',
+      toLua(this.#runtime, 'register_function', (args) => this.#register(args)),
+    );
+    table.set(
+      'log',
+      toLua(this.#runtime, 'log', (args) => this.#log(args)),
+    );
+    return table;
+  }
+
+  #log(args: Arguments): readonly LuaValue[] {
+    if (args.count < 2) this.#raise('ERR redis.log() requires two arguments or more.');
+    if (typeof args.at(1) !== 'number') {
+      this.#raise('ERR First argument must be a number (log level).');
+    }
+    if (args.number(1) < 0 || args.number(1) > 3) this.#raise('ERR Invalid debug level.');
+    return [];
   }
 
   #raise(text: string): never {
@@ -240,74 +273,33 @@ export class Interpreter {
     if (run === undefined) {
       return this.#raise('ERR redis.call/pcall can only be called inside a script invocation');
     }
-    if (args.count === 0) {
-      return this.#raise('ERR Please specify at least one argument for this redis lib call');
-    }
-    const words: Bytes[] = [];
-    for (const value of args.values) {
-      const word = toArgument(value);
-      if (word === undefined) {
-        return this.#raise('ERR Lua redis lib command arguments must be strings or integers');
-      }
-      words.push(word);
-    }
+    const [name, ...rest] = this.#words(args);
     this.#runtime.spend(STEPS_PER_CALL);
-    return toLuaValue(callCommand(run, words[0], words.slice(1)), this.#protocol);
+    return toLuaValue(callCommand(run, name, rest), this.#protocol);
+  }
+
+  /** The words of a command. */
+  #words(args: Arguments): Bytes[] {
+    if (args.count === 0) {
+      this.#raise('ERR Please specify at least one argument for this redis lib call');
+    }
+    return args.values.map((value) => {
+      const wrong = 'ERR Lua redis lib command arguments must be strings or integers';
+      return toArgument(value) ?? this.#raise(wrong);
+    });
   }
 
   #register(args: Arguments): readonly LuaValue[] {
-    const registered = this.#registered!;
     const fail = (text: string): never => this.#raise(`ERR ${text}`);
-    let name = args.at(1);
-    let callback = args.at(2);
-    let flags: LuaValue;
-    let description: LuaValue;
-    if (args.count === 1 && name instanceof LuaTable) {
-      const fields = name;
-      for (const [key] of fields.entries()) {
-        if (!['function_name', 'callback', 'flags', 'description'].includes(String(key))) {
-          fail('unknown argument given to redis.register_function');
-        }
-      }
-      name = fields.get('function_name');
-      callback = fields.get('callback');
-      flags = fields.get('flags');
-      description = fields.get('description');
-      if (name === undefined) {
-        fail('redis.register_function must get a function name argument');
-      }
-      if (callback === undefined) fail('redis.register_function must get a callback argument');
-    } else if (args.count === 1) {
-      fail(
-        'calling redis.register_function with a single argument is only applicable to Lua table (representing named arguments).',
-      );
-    } else if (args.count !== 2) {
-      fail('wrong number of arguments to redis.register_function');
+    const registered = this.#registered;
+    if (registered === undefined) {
+      return fail('redis.register_function can only be called on FUNCTION LOAD command');
     }
-    if (typeof name !== 'string') {
-      return fail('first argument to redis.register_function must be a string');
-    }
-    if (typeof callback !== 'function') {
-      return fail('second argument to redis.register_function must be a function');
-    }
-    if (!/^\w+$/.test(name)) {
-      fail(
-        'Library names can only contain letters, numbers, or underscores(_) and must be at least one character long',
-      );
-    }
-    if (registered.some((other) => other.name === name))
+    const added = readRegistration(args, fail);
+    if (registered.some(({ name }) => name === added.name)) {
       fail('Function already exists in the library');
-    const given = flags instanceof LuaTable ? flags.array.map(String) : [];
-    if (flags !== undefined && !(flags instanceof LuaTable)) {
-      fail('flags argument to redis.register_function must be a table representing function flags');
     }
-    if (given.some((flag) => !FLAGS.includes(flag))) fail('unknown flag given');
-    registered.push({
-      name,
-      callback,
-      flags: given,
-      description: typeof description === 'string' ? description : undefined,
-    });
+    registered.push(added);
     return [];
   }
 

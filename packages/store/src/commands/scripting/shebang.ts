@@ -1,5 +1,6 @@
 /** The first line of scripts and libraries, such as `#!lua name=library flags=no-writes`. */
 
+import { splitWords } from '../../resp/inline.js';
 import { type Bytes, ErrorReply } from '../../resp/reply.js';
 
 /** What scripts and functions can say of themselves. */
@@ -11,22 +12,25 @@ export const FLAGS = [
   'allow-cross-slot-keys',
 ];
 
-/** @returns undefined if there is none */
-export function readShebang(
-  body: Bytes,
-): { engine: string; words: readonly string[]; code: Bytes } | undefined {
-  if (!body.startsWith('#!')) return undefined;
+interface Shebang {
+  readonly engine: string;
+  readonly words: readonly string[];
+  readonly code: Bytes;
+}
+
+/** @param body  begins with `#!`. @returns undefined if the line has no end, or a quote in it has none */
+function readShebang(body: Bytes): Shebang | undefined {
   const end = body.indexOf('\n');
-  const line = end < 0 ? body : body.slice(0, end);
-  const [engine, ...words] = line.slice(2).trim().split(/\s+/);
-  return { engine, words, code: end < 0 ? '' : body.slice(end) };
+  const words = end < 0 ? undefined : splitWords(body.slice(0, end));
+  if (words === undefined) return undefined;
+  return { engine: words[0].slice(2), words: words.slice(1), code: body.slice(end) };
 }
 
 /** @returns the code of a script, and the flags that it has; undefined if it has no first line that could have them */
 export function readScript(body: Bytes): { code: Bytes; flags: readonly string[] | undefined } {
+  if (!body.startsWith('#!')) return { code: body, flags: undefined };
   const shebang = readShebang(body);
-  if (shebang === undefined) return { code: body, flags: undefined };
-  if (!body.includes('\n')) throw new ErrorReply('ERR Invalid script shebang');
+  if (shebang === undefined) throw new ErrorReply('ERR Invalid script shebang');
   const { engine, words, code } = shebang;
   if (engine !== 'lua') {
     throw new ErrorReply(`ERR Unexpected engine in script shebang: #!${engine}`);
@@ -34,8 +38,9 @@ export function readScript(body: Bytes): { code: Bytes; flags: readonly string[]
   const flags: string[] = [];
   for (const word of words) {
     if (!word.startsWith('flags=')) throw new ErrorReply(`ERR Unknown lua shebang option: ${word}`);
-    for (const flag of word.slice('flags='.length).split(',')) {
-      if (flag !== '' && !FLAGS.includes(flag)) {
+    const given = word.slice('flags='.length);
+    for (const flag of given === '' ? [] : given.split(',')) {
+      if (!FLAGS.includes(flag)) {
         throw new ErrorReply(`ERR Unexpected flag in script shebang: ${flag}`);
       }
       flags.push(flag);
@@ -46,9 +51,9 @@ export function readScript(body: Bytes): { code: Bytes; flags: readonly string[]
 
 /** @returns the name of a library, and its code */
 export function readLibrary(body: Bytes): { name: string; code: Bytes } {
+  if (!body.startsWith('#!')) throw new ErrorReply('ERR Missing library metadata');
   const shebang = readShebang(body);
-  if (shebang === undefined) throw new ErrorReply('ERR Missing library metadata');
-  if (!body.includes('\n')) throw new ErrorReply('ERR Invalid library metadata');
+  if (shebang === undefined) throw new ErrorReply('ERR Invalid library metadata');
   let name: string | undefined;
   for (const word of shebang.words) {
     if (!word.toLowerCase().startsWith('name=')) {

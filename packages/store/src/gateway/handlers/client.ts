@@ -1,13 +1,27 @@
 /** CLIENT: this connection, and the others of this gateway. */
 
-import { integer, syntaxError } from '../../commands/arguments.js';
+import { badSubcommand, integer, syntaxError } from '../../commands/arguments.js';
 import { copyOf } from '../../resp/parser.js';
-import { type Bytes, ErrorReply, MapReply, OK, type Reply, SetReply } from '../../resp/reply.js';
+import {
+  type Bytes,
+  ErrorReply,
+  MapReply,
+  OK,
+  type Reply,
+  SetReply,
+  Verbatim,
+} from '../../resp/reply.js';
 import type { Changing, Immediate } from '../carriers.js';
 import type { Client } from '../client.js';
 import { checkName } from './connection.js';
 
 const TYPES = ['normal', 'master', 'replica', 'slave', 'pubsub'];
+
+/** What CLIENT PAUSE holds back. */
+const HOLDS = new Map<Bytes, 'all' | 'writes'>([
+  ['all', 'all'],
+  ['write', 'writes'],
+]);
 
 export const CLIENT_HANDLERS: Readonly<Record<string, Immediate>> = {
   'client|caching': () => {
@@ -18,7 +32,7 @@ export const CLIENT_HANDLERS: Readonly<Record<string, Immediate>> = {
   'client|getname': (_args, { session }) => (session.name === '' ? null : session.name),
   'client|getredir': () => -1,
   'client|id': (_args, { id }) => id,
-  'client|info': (_args, client) => `${describe(client)}\n`,
+  'client|info': (_args, client) => lines([client]),
   'client|list': list,
   'client|no-evict': ([value], { session }) => {
     session.isExemptFromEviction = isOn(value);
@@ -29,11 +43,11 @@ export const CLIENT_HANDLERS: Readonly<Record<string, Immediate>> = {
     return OK;
   },
   'client|pause': ([timeout, mode = 'all', ...rest], { gateway }) => {
-    const holds = { all: 'all', write: 'writes' } as const;
+    if (rest.length > 0) throw badSubcommand('CLIENT', 'pause');
+    const held = HOLDS.get(mode.toLowerCase());
+    if (held === undefined) throw new ErrorReply('ERR CLIENT PAUSE mode must be WRITE or ALL');
     const ms = integer(timeout, 'ERR timeout is not an integer or out of range');
     if (ms < 0) throw new ErrorReply('ERR timeout is negative');
-    const held = holds[mode.toLowerCase() as keyof typeof holds];
-    if (held === undefined || rest.length > 0) throw syntaxError();
     gateway.pause.start(held, ms, Date.now());
     return OK;
   },
@@ -124,8 +138,8 @@ function list(args: readonly Bytes[], { gateway }: Client): Reply {
   return lines(ids.flatMap((id) => gateway.clients.get(id) ?? []));
 }
 
-function lines(clients: readonly Client[]): Bytes {
-  return clients.map((client) => `${describe(client)}\n`).join('');
+function lines(clients: readonly Client[]): Verbatim {
+  return new Verbatim(clients.map((client) => `${describe(client)}\n`).join(''));
 }
 
 function describe(client: Client): Bytes {

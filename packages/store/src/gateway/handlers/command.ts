@@ -1,15 +1,14 @@
 /** COMMAND: what the table says. */
 
 import { syntaxError } from '../../commands/arguments.js';
-import { CONTAINERS, findCommand, lookUp } from '../../commands/lookup.js';
+import { CONTAINERS, lookUp } from '../../commands/lookup.js';
 import type { CommandSpec } from '../../commands/spec.js';
-import { COMMANDS, keyPositions } from '../../commands/table.js';
+import { COMMANDS, COMMANDS_BY_NAME, keyPositions } from '../../commands/table.js';
 import { matchesGlob } from '../../engine/glob.js';
 import {
   type Bytes,
   ErrorReply,
   MapReply,
-  NullArray,
   type Reply,
   SetReply,
   Simple,
@@ -45,19 +44,19 @@ export const COMMAND_HANDLERS: Readonly<Record<string, Immediate>> = {
       throw new ErrorReply('ERR The command has no key arguments');
     }
     const keys = keyPositions(found.command, found.args).map((position) => found.args[position]);
-    if (keys.length === 0) throw new ErrorReply('ERR Invalid arguments specified for command');
-    return keys;
+    // A script need not have keys.
+    if (keys.length > 0 || found.command.reaches) return keys;
+    throw new ErrorReply('ERR Invalid arguments specified for command');
   },
   'command|info': (names) =>
     names.length === 0
       ? [...LISTED.values()].map(describe)
       : names.map((name) => {
           const command = find(name);
-          return command === undefined ? NullArray.instance : describe(command);
+          return command === undefined ? null : describe(command);
         }),
   'command|list': (args) => {
-    const names = [...LISTED.keys()];
-    if (args.length === 0) return names;
+    if (args.length === 0) return allNames();
     const [filter, kind, value] = args.map((arg) => arg.toLowerCase());
     if (filter !== 'filterby' || args.length !== 3) throw syntaxError();
     if (kind === 'module') return [];
@@ -88,7 +87,7 @@ export function namesOfCategory(category: string): string[] {
 
 function find(name: Bytes): Listed | undefined {
   const lower = name.toLowerCase();
-  return LISTED.get(lower) ?? (lower.includes('|') ? findCommand(lower) : undefined);
+  return LISTED.get(lower) ?? (lower.includes('|') ? COMMANDS_BY_NAME.get(lower) : undefined);
 }
 
 /** Subcommands are listed with what they belong to. */

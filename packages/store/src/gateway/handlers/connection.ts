@@ -1,4 +1,4 @@
-/** Commands on the connection and its session, and those that begin and end transactions. */
+/** Commands on the connection and its session; and MULTI, DISCARD, WATCH and UNWATCH. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { integer, syntaxError } from '../../commands/arguments.js';
@@ -8,6 +8,7 @@ import type { Changing, Immediate } from '../carriers.js';
 import type { Client } from '../client.js';
 import { Transaction } from '../session.js';
 import { REDIS_VERSION } from '../version.js';
+import { readVersions } from '../versions.js';
 
 const PONG = new Simple('PONG');
 const RESET = new Simple('RESET');
@@ -76,6 +77,19 @@ export const CONNECTION_SESSION_HANDLERS: Readonly<Record<string, Changing>> = {
     gateway.pubsub.leaveAll(client);
     session.reset(!gateway.settings.needsPassword);
     return RESET;
+  },
+
+  watch: (keys, { gateway, session }) => {
+    if (session.transaction !== undefined) {
+      throw new ErrorReply('ERR WATCH inside MULTI is not allowed');
+    }
+    const known = new Set(session.watched.map(([key]) => key));
+    const added = [...new Set(keys)].filter((key) => !known.has(key)).map(copyOf);
+    if (added.length === 0) return OK;
+    return readVersions(gateway, added).then((watched) => {
+      session.watched.push(...watched);
+      return OK;
+    });
   },
 };
 

@@ -66,7 +66,7 @@ export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
   'slowlog|get': ([count = '10', ...rest], { gateway }) => {
     if (rest.length > 0) {
       throw new ErrorReply(
-        "ERR unknown subcommand or wrong number of arguments for 'GET'. Try SLOWLOG HELP.",
+        "ERR unknown subcommand or wrong number of arguments for 'get'. Try SLOWLOG HELP.",
       );
     }
     const wanted = integer(count, SLOWLOG_COUNT);
