@@ -6,6 +6,9 @@ import { parseInteger, parseNumber } from './numbers.js';
 import { isTrue, RESULTS_MAX, type Runtime, STRING_MAX, toText } from './runtime.js';
 import { LuaError, LuaTable, type LuaValue, typeName } from './values.js';
 
+/** What it costs to compile a chunk, and each of its bytes, in steps. */
+const STEPS_PER_CHUNK = 1000;
+const STEPS_PER_BYTE = 16;
 const READONLY = 'Attempt to modify a readonly table';
 
 function unpack(args: Arguments): readonly LuaValue[] {
@@ -21,6 +24,7 @@ function unpack(args: Arguments): readonly LuaValue[] {
 }
 
 function load(args: Arguments, source: string, chunk: string): readonly LuaValue[] {
+  args.runtime.spend(STEPS_PER_CHUNK + STEPS_PER_BYTE * source.length);
   try {
     return [args.runtime.load(source, chunk)];
   } catch (error) {

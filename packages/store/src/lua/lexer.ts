@@ -28,6 +28,8 @@ const LINE = /[^\r\n]*/y;
 /** A line ends with one of these. */
 const LINE_ENDS = /\r\n|\n\r|\r|\n/g;
 const LINE_END = new RegExp(LINE_ENDS, 'y');
+/** What stands for itself in a string. */
+const PLAIN = /[^\\"'\r\n]+/y;
 const ESCAPES: Readonly<Record<string, string>> = {
   ...{ a: '\x07', b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' },
 };
@@ -90,7 +92,8 @@ export class Lexer {
   }
 
   #countLines(text: string): void {
-    this.#line += text.match(LINE_ENDS)?.length ?? 0;
+    LINE_ENDS.lastIndex = 0;
+    while (LINE_ENDS.test(text)) this.#line++;
   }
 
   #longString(open: string, what: string): string {
@@ -108,6 +111,7 @@ export class Lexer {
     const from = this.#at++;
     let value = '';
     for (;;) {
+      value += this.#match(PLAIN) ?? '';
       const character = source[this.#at++];
       if (character === quote) return value;
       if (character === undefined) this.fail('unfinished string', this.#line, '<eof>');

@@ -31,6 +31,8 @@ const STEPS_PER_CATCH = 100;
 /** The cost of a new table, in steps, for its memory. */
 const STEPS_PER_TABLE = 30;
 const STEPS_PER_SLOT = 8;
+/** The greatest length of a chunk of code. It takes a second, and 300 times its length of memory, to compile one. */
+const CHUNK_MAX = 2 ** 20;
 /** The greatest length of a string in JavaScript. */
 export const STRING_MAX = 2 ** 29 - 24;
 /** How many values a function of the libraries may return. */
@@ -69,6 +71,9 @@ export class Runtime {
 
   /** @throws SyntaxProblem */
   load(source: string, chunk: string): LuaFunction {
+    if (source.length > CHUNK_MAX) {
+      throw new SyntaxProblem(`${chunk}: chunk has more than ${CHUNK_MAX} bytes`);
+    }
     const { code, sites } = compile(source, chunk);
     const names = Object.keys(this.#operations).join(', ');
     const body = `'use strict'; const { ${names} } = R; return ${code};`;

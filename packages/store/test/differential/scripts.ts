@@ -353,6 +353,8 @@ export const SCRIPT_COMMANDS: readonly (readonly string[])[] = [
   ['EVAL_RO', 'return redis.call("get", "none")', '0'],
   ['EVAL_RO', 'return redis.call("publish", "channel", "x")', '0'],
   ['EVAL', '#!lua flags=no-writes\nreturn redis.call("spublish", "channel", "x")', '0'],
+  ['EVAL', '#!lua "flags=no-writes\nreturn 1', '0'],
+  ['EVAL', '#!lua', '0'],
   ['SCRIPT', 'FLUSH'],
   ['EVALSHA', SHA, '0'],
   ['EVALSHA', 'abc', '0'],

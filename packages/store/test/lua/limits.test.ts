@@ -101,6 +101,8 @@ test.for([
     'cleared tables',
     'local t = {} for i = 1, 1e5 do t[i + 0.5] = 1 end for i = 1, 1e5 do t[i + 0.5] = nil end while true do cjson.encode(t) table.maxn(t) end',
   ],
+  ['compiling', 'while true do loadstring("return 1") end'],
+  ['compiling long chunks', 'local s = ("f()\\n"):rep(10000) while true do loadstring(s) end'],
   ['formats of struct', 'local f = ("x"):rep(100000) while true do struct.size(f) end'],
 ] as const)('a script that takes too long is stopped: %s', { timeout: 20_000 }, ([, script]) => {
   expect(run(script)).toMatch(TOO_LONG);
@@ -120,6 +122,27 @@ test.for([
   ],
 ] as const)('what is too complex for JavaScript is a syntax error: %s', ([, script]) => {
   expect(run(script)).toBe('nil');
+});
+
+const LINES = '\n'.repeat(2 ** 20);
+
+test.for([
+  ['a script', `${LINES}return 1`, /compiling script.*more than 1048576 bytes/],
+  ['a long string', `return "${'a'.repeat(2 ** 20)}"`, /compiling script.*more than 1048576 bytes/],
+  [
+    'a loaded string',
+    'local _, problem = loadstring(("\\n"):rep(2 ^ 20 + 1), "=x") return problem',
+    'x: chunk has more than 1048576 bytes',
+  ],
+  ['the first line', `#!${'a'.repeat(5000)}\nreturn 1`, 'ERR Invalid script shebang'],
+] as const)('%s may not be too long', ([, script, expected]) => {
+  const reply = run(script);
+  if (expected instanceof RegExp) expect(reply).toMatch(expected);
+  else expect(reply).toEqual(expected);
+});
+
+test('lines are counted through many line ends', () => {
+  expect(run(`${'\r\n'.repeat(400_000)}return nil + 1`)).toMatch(/user_script:400001:/);
 });
 
 test.for([

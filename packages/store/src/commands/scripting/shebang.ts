@@ -12,26 +12,36 @@ export const FLAGS = [
   'allow-cross-slot-keys',
 ];
 
+/** The greatest length of the first line. */
+const LINE_MAX = 4096;
+
 interface Shebang {
   readonly engine: string;
   readonly words: readonly string[];
   readonly code: Bytes;
 }
 
-/** @param body  begins with `#!`. @returns undefined if the line has no end, or a quote in it has none */
-function readShebang(body: Bytes): Shebang | undefined {
+/**
+ * @param body  begins with `#!`
+ * @param lineProblem  the error if the line has no end, or is too long
+ * @param quoteProblem  the error if a quote in it is not closed
+ */
+function readShebang(body: Bytes, lineProblem: string, quoteProblem: string): Shebang {
   const end = body.indexOf('\n');
-  const words = end < 0 ? undefined : splitWords(body.slice(0, end));
-  if (words === undefined) return undefined;
+  if (end < 0 || end > LINE_MAX) throw new ErrorReply(lineProblem);
+  const words = splitWords(body.slice(0, end));
+  if (words === undefined) throw new ErrorReply(quoteProblem);
   return { engine: words[0].slice(2), words: words.slice(1), code: body.slice(end) };
 }
 
 /** @returns the code of a script, and the flags that it has; undefined if it has no first line that could have them */
 export function readScript(body: Bytes): { code: Bytes; flags: readonly string[] | undefined } {
   if (!body.startsWith('#!')) return { code: body, flags: undefined };
-  const shebang = readShebang(body);
-  if (shebang === undefined) throw new ErrorReply('ERR Invalid script shebang');
-  const { engine, words, code } = shebang;
+  const { engine, words, code } = readShebang(
+    body,
+    'ERR Invalid script shebang',
+    'ERR Invalid engine in script shebang',
+  );
   if (engine !== 'lua') {
     throw new ErrorReply(`ERR Unexpected engine in script shebang: #!${engine}`);
   }
@@ -52,8 +62,8 @@ export function readScript(body: Bytes): { code: Bytes; flags: readonly string[]
 /** @returns the name of a library, and its code */
 export function readLibrary(body: Bytes): { name: string; code: Bytes } {
   if (!body.startsWith('#!')) throw new ErrorReply('ERR Missing library metadata');
-  const shebang = readShebang(body);
-  if (shebang === undefined) throw new ErrorReply('ERR Invalid library metadata');
+  const problem = 'ERR Invalid library metadata';
+  const shebang = readShebang(body, problem, problem);
   let name: string | undefined;
   for (const word of shebang.words) {
     if (!word.toLowerCase().startsWith('name=')) {
