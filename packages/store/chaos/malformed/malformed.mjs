@@ -24,6 +24,8 @@ const SHARDS = 4;
  */
 const GROWTH_MIB_MAX = 150;
 const MIB = 1024 * 1024;
+/** How long a process may take to collect its garbage. */
+const COLLECTION_MS_MAX = 60_000;
 
 /** @param {{ seed: number, seconds: number, connections: number, names: readonly string[] }} options */
 export async function runMalformed({ seed, seconds, connections, names }) {
@@ -42,8 +44,8 @@ export async function runMalformed({ seed, seconds, connections, names }) {
   const experience = new Experience();
   process.env.STORE_MEMORY_FOLDER = folder;
   const used = async () => ({
-    gateway: await usedMiB(folder, store.gatewayPids),
-    hosts: await usedMiB(folder, await store.hostPids()),
+    gateway: await usedMiB(folder, 'gateway', store.gatewayPids),
+    hosts: await usedMiB(folder, 'host', await store.hostPids()),
   });
   try {
     await store.start();
@@ -96,14 +98,25 @@ export async function runMalformed({ seed, seconds, connections, names }) {
   }
 }
 
-/** What these processes use together, without garbage. @param {string} folder @param {readonly number[]} pids */
-async function usedMiB(folder, pids) {
+/**
+ * What these processes use together, without garbage. Each of them tells it by a file: see `memory-in-use.mjs`.
+ * @param {string} folder  of these files
+ * @param {'gateway' | 'host'} kind
+ * @param {readonly number[]} pids
+ */
+export async function usedMiB(folder, kind, pids, msMax = COLLECTION_MS_MAX) {
   let bytes = 0;
-  for (const pid of pids) {
+  for (const [i, pid] of pids.entries()) {
     const path = join(folder, String(pid));
     rmSync(path, { force: true });
     process.kill(pid, 'SIGUSR2');
-    while (!existsSync(path)) await sleep(50);
+    const deadline = performance.now() + msMax;
+    while (!existsSync(path)) {
+      if (performance.now() > deadline) {
+        throw new Error(`${kind} ${i} (process ${pid}) does not tell how much memory it uses`);
+      }
+      await sleep(50);
+    }
     bytes += Number(readFileSync(path, 'utf8'));
   }
   return Math.round(bytes / MIB);

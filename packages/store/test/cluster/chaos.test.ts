@@ -1,7 +1,14 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+
+const { usedMiB } = (await import(
+  new URL('../../chaos/malformed/malformed.mjs', import.meta.url).href
+)) as {
+  usedMiB(folder: string, kind: string, pids: readonly number[], msMax: number): Promise<number>;
+};
 
 /** Fails if the exit code is not 0. @returns what it prints */
 async function runScript(name: string, ...args: string[]): Promise<string> {
@@ -52,4 +59,11 @@ test.concurrent('a client of a store does not notice malformed requests of other
   const { attacks, latencies } = JSON.parse(await runScript('malformed', ...args));
   expect(Object.keys(attacks)).toContain('random bytes');
   expect(latencies.during.requests).toBeGreaterThan(0);
+});
+
+test('a host that ends instead of telling how much memory it uses is named', async () => {
+  const host = spawn('sleep', ['60']);
+  const used = usedMiB(tmpdir(), 'host', [host.pid!], 200);
+  await expect(used).rejects.toThrow(`host 0 (process ${host.pid}) does not tell`);
+  expect(host.signalCode).toBe('SIGUSR2');
 });
