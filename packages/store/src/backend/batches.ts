@@ -16,6 +16,8 @@ import type { Postman } from './postman.js';
 
 /** A batch of this size is sent without waiting for the end of the turn. A request of this size has one of its own. */
 const FULL_BYTES = PAYLOAD_BYTES_MAX / 2;
+/** The length that a message has of each argument. */
+const LENGTH_BYTES = 4;
 
 interface Request {
   readonly calls: readonly ShardCall[];
@@ -152,9 +154,10 @@ export class Batches implements Shards {
   }
 }
 
+/** How many bytes the arguments take in a message: `writeCall` writes each with its length. */
 function bytesOf(calls: readonly ShardCall[]): number {
   let bytes = 0;
-  for (const { args } of calls) for (const { length } of args) bytes += length;
+  for (const { args } of calls) for (const { length } of args) bytes += LENGTH_BYTES + length;
   return bytes;
 }
 

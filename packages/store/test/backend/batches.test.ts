@@ -35,15 +35,15 @@ class EchoWire implements Wire {
   }
 }
 
-/** Runs requests in one turn. Each is a list of shards and keys. @returns the messages, and the replies to each request */
-async function run(requests: readonly (readonly (readonly [number, string])[])[]) {
+/** Runs requests in one turn. Each is a list of shards and arguments. @returns the messages, and the replies to each request */
+async function run(requests: readonly (readonly (readonly [number, ...string[]])[])[]) {
   const wire = new EchoWire();
   const batches = new Batches(SHARDS, new Postman(wire, wire, () => 0, SHARDS));
   const replies = requests.map(
     (request) =>
       new Promise<string[]>((resolve, reject) => {
         const calls = request.map(
-          ([shard, key]): ShardCall => ({ shard, command: { name: 'get' }, args: [key], resp: 2 }),
+          ([shard, ...args]): ShardCall => ({ shard, command: { name: 'get' }, args, resp: 2 }),
         );
         batches.run(calls, (all) => resolve(all.map(String)), reject);
       }),
@@ -100,6 +100,12 @@ test('a long request has a message of its own', async () => {
   const long = 'x'.repeat(40_000);
   const { messages } = await run([[[1, 'a']], [[1, long]], [[1, 'b']]]);
   expect(messages).toEqual([{ 1: ['a'] }, { 1: [long] }, { 1: ['b'] }]);
+});
+
+test('many short arguments make a request long', async () => {
+  const members = new Array<string>(10_000).fill('m');
+  const { messages } = await run([[[1, 'a']], [[1, 'set', ...members]], [[1, 'b']]]);
+  expect(messages).toEqual([{ 1: ['a'] }, { 1: ['set'] }, { 1: ['b'] }]);
 });
 
 /** One shard, which replies at once. Only pieces of stored replies come when they are let through. */
