@@ -49,8 +49,7 @@ export class Postman {
   #transactions = 0;
   readonly #open = new Set<Bytes>();
   readonly #short = new Set<number>();
-  /** For each shard, the replies that are being fetched from it. */
-  readonly #fetches: readonly Fetches[];
+  readonly #fetches: Fetches;
 
   constructor(
     /** Carries messages that may wait for a transaction. */
@@ -61,7 +60,11 @@ export class Postman {
     /** The number of shards. */
     private readonly shards: number,
   ) {
-    this.#fetches = Array.from({ length: shards }, (_, group) => this.#fetchesOf(group));
+    this.#fetches = new Fetches(shards, (group, asked, replied, failed) => {
+      this.traffic.fetchedPieces++;
+      const letters = [{ group, content: asked }];
+      this.send(KIND.fetch, '', letters, ([piece]) => replied(piece), failed);
+    });
   }
 
   /** @returns whether the caller may reuse the contents of the letters */
@@ -224,16 +227,8 @@ export class Postman {
   ): Promise<Uint8Array[]> {
     return Promise.all(
       contents.map((content, i) =>
-        content instanceof Uint8Array ? content : this.#fetches[groups[i]].fetch(content),
+        content instanceof Uint8Array ? content : this.#fetches.fetch(groups[i], content),
       ),
     );
-  }
-
-  #fetchesOf(group: number): Fetches {
-    return new Fetches((asked, replied, failed) => {
-      this.traffic.fetchedPieces++;
-      const letters = [{ group, content: asked }];
-      this.send(KIND.fetch, '', letters, ([piece]) => replied(piece), failed);
-    });
   }
 }
