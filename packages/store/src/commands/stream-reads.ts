@@ -3,7 +3,7 @@
 import { type Group, type Stream, UNKNOWN } from '../engine/stream.js';
 import { ID_MAX, ID_MIN, idAfter, idText, type StreamId } from '../engine/stream-ids.js';
 import { type Bytes, ErrorReply, MapOrPairs, NullArray, type Reply } from '../resp/reply.js';
-import { integer, option, syntaxError } from './arguments.js';
+import { integer, option, parseInteger, syntaxError } from './arguments.js';
 import { readToTake } from './collections.js';
 import type { CommandSpec, Execution } from './spec.js';
 import { entriesReply, entryReply, idArgument } from './stream-arguments.js';
@@ -84,13 +84,13 @@ function findKeys(args: readonly Bytes[]): readonly number[] {
   return [];
 }
 
-/** Whether the command would wait. A script must not ask for it. */
+/** Whether the command would wait, for which a script must not ask. If what comes before BLOCK is wrong, the command itself says so. */
 export function asksToWait(args: readonly Bytes[]): boolean {
   for (let i = 0; i < args.length - 1; i++) {
     const word = option(args[i]);
-    if (word === 'block' || word === 'streams') return word === 'block';
-    if (word === 'count') i++;
+    if (word === 'count' && parseInteger(args[i + 1]) !== undefined) i++;
     else if (word === 'group') i += 2;
+    else if (word !== 'noack') return word === 'block';
   }
   return false;
 }
@@ -138,6 +138,9 @@ function sourceOf(key: Bytes, text: Bytes, groupName: Bytes, execution: Executio
   }
   const stream = execution.keyspace.forWrite(key, 'stream');
   const group = stream?.groups.get(groupName);
+  if (group === undefined && execution.resumed) {
+    throw new ErrorReply('NOGROUP the consumer group this client was blocked on no longer exists');
+  }
   if (stream === undefined || group === undefined) {
     throw new ErrorReply(
       `NOGROUP No such key '${key}' or consumer group '${groupName}' in XREADGROUP with GROUP option`,

@@ -67,6 +67,40 @@ describe('reads that wait', () => {
   );
 });
 
+describe('a group that is destroyed', () => {
+  const line = 'XREADGROUP GROUP g alice BLOCK 0 STREAMS x >';
+  const before = ['XGROUP|CREATE x g $ MKSTREAM', 'XGROUP|CREATE x h $'];
+
+  test('ends the reads that wait for it, with an error', () => {
+    const tested = engine(...before);
+    expect(tested.runBlocking(line)).toBe(BLOCKED);
+    tested.run('XGROUP|DESTROY x g');
+    expect(String(tested.resume(line))).toContain(
+      'NOGROUP the consumer group this client was blocked on no longer exists',
+    );
+  });
+
+  test('does not end those that wait for another one', () => {
+    const tested = engine(...before);
+    expect(tested.runBlocking(line)).toBe(BLOCKED);
+    tested.run('XGROUP|DESTROY x h');
+    expect(tested.resume(line)).toBe(BLOCKED);
+  });
+});
+
+test.each([
+  ['XREAD BLOCK 0 STREAMS x 0', 'ERR XREAD command is not allowed with BLOCK option from scripts'],
+  ['XREAD COUNT 1 BLOCK 0 STREAMS x 0', 'not allowed with BLOCK option'],
+  ['XREADGROUP GROUP g c NOACK BLOCK 0 STREAMS x >', 'not allowed with BLOCK option'],
+  ['XREAD BLOCK 0 COUNT x STREAMS x 0', 'not allowed with BLOCK option'],
+  ['XREAD COUNT x BLOCK 0 STREAMS x 0', 'ERR value is not an integer or out of range'],
+  ['XREAD FOO BLOCK 0 STREAMS x 0', 'ERR syntax error'],
+])('a script gets the first error of %s', (line, error) => {
+  const words = line.split(' ').map((word) => `'${word}'`);
+  const reply = engine().runner.start('eval', [`return redis.call(${words})`, '0'], 1, false);
+  expect(String(reply)).toContain(error);
+});
+
 test('trimming with ~ removes whole nodes of 100 entries', () => {
   const tested = engine(...Array.from({ length: 1000 }, (_, i) => `XADD x ${i + 1} f v`));
   expect(tested.run('XTRIM x MAXLEN 555')).toBe(445);
