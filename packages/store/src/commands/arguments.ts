@@ -20,7 +20,10 @@ export function wrongArity(name: string): ErrorReply {
   return new ErrorReply(`ERR wrong number of arguments for '${name}' command`);
 }
 
-/** @param container  the command that has the subcommand, in upper case */
+/**
+ * @param container  the command that has the subcommand, in upper case
+ * @param subcommand  in lower case: whoever carries it out does not know how the client has written it
+ */
 export function badSubcommand(container: string, subcommand: string): ErrorReply {
   return new ErrorReply(
     `ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ${container} HELP.`,

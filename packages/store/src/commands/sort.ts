@@ -175,7 +175,8 @@ function inOrder(
 ): Bytes[] {
   const { by, isDescending } = options;
   if (by === undefined || by.includes('*')) return sorted(execution, elements, options);
-  // A pattern without `*`: not to be sorted. A set has no order of its own: it is sorted nevertheless, as Redis does in scripts.
+  // A pattern without `*`: not to be sorted. A set has no order of its own. It is sorted nevertheless, as Redis does in scripts and
+  // with STORE.
   const value = execution.keyspace.find(key)?.value;
   const type = typeof value === 'object' && 'type' in value ? value.type : undefined;
   if (type === 'set') {
@@ -183,6 +184,9 @@ function inOrder(
   }
   return type === 'zset' && isDescending ? elements.reverse() : elements;
 }
+
+const UNSORTED_SETS =
+  'With a pattern of BY that has no `*`, a set is sorted by bytes. Redis does that only in scripts and with STORE.';
 
 export const SORT: readonly CommandSpec[] = [
   {
@@ -192,6 +196,7 @@ export const SORT: readonly CommandSpec[] = [
     category: 'generic',
     since: '1.0.0',
     summary: 'Sorts the elements of a list, set or sorted set, and stores them if asked.',
+    differs: UNSORTED_SETS,
     keys: ONE_KEY,
     findKeys: keysOfSort,
     patterns: patternsOfSort,
@@ -204,6 +209,7 @@ export const SORT: readonly CommandSpec[] = [
     category: 'generic',
     since: '7.0.0',
     summary: 'Sorts the elements of a list, set or sorted set.',
+    differs: UNSORTED_SETS,
     keys: ONE_KEY,
     patterns: patternsOfSort,
     run: (args, execution) => sort(args, execution, true),

@@ -166,7 +166,8 @@ function xsetid(args: readonly Bytes[], { keyspace }: Execution): Reply {
   return OK;
 }
 
-const APPROXIMATE = 'With `~`, it trims as if Redis had 100 entries in each node.';
+const APPROXIMATE =
+  'With `~`, it trims at multiples of 100 of the entries that were ever added. Redis trims at the ends of its nodes: up to 99 entries more or fewer.';
 
 export const STREAMS: readonly CommandSpec[] = [
   {

@@ -16,7 +16,7 @@ import {
 /** Fields and values, one after the other. */
 export type Fields = readonly Bytes[];
 
-/** Redis keeps small entries in nodes of so many. Approximate trimming removes whole nodes there. */
+/** Redis keeps small entries in nodes of up to so many. Approximate trimming removes whole nodes there. */
 const ENTRIES_PER_NODE = 100;
 
 /** An entry that a consumer has got and not acknowledged. */
@@ -173,7 +173,7 @@ export class Stream {
   #trim(excess: number, approximate: boolean, limit: number): number {
     let count = Math.max(0, Math.min(excess, limit));
     if (approximate && count < this.entries.size) {
-      // What the first node has lost already, if all entries that are gone were the first ones.
+      // What the first node has lost already, if only first entries are gone, and the stream was never empty.
       const lost = Math.max(0, this.entriesAdded - this.entries.size) % ENTRIES_PER_NODE;
       count = Math.max(0, count - ((lost + count) % ENTRIES_PER_NODE));
     }

@@ -11,7 +11,7 @@ const NOW_MS = 1_000_000;
 function engine(): Engine {
   const engine = new Engine();
   engine.keyspace.nowMs = NOW_MS;
-  for (const line of ['SET s 1', 'SET t 1 PX 5000', 'HSET h a 1', 'RPUSH l 3 1 2'])
+  for (const line of ['SET s 1', 'SET t 1 PX 5000', 'HSET h a 1', 'RPUSH l 3 1 2', 'SADD i 2 9 10'])
     engine.run(line);
   return engine;
 }
@@ -47,6 +47,8 @@ describe('replies', () => {
     ['COPY s h REPLACE', 1],
     ['SORT l DESC LIMIT 0 2', ['3', '2']],
     ['SORT l BY nosort', ['3', '1', '2']],
+    ['SORT i BY nosort', ['10', '2', '9']],
+    ['SORT i BY nosort DESC', ['9', '2', '10']],
     ['SORT h', new ErrorReply('WRONGTYPE Operation against a key holding the wrong kind of value')],
     ['SORT_RO l STORE x', new ErrorReply('ERR syntax error')],
     ['SORT l STORE sorted', 3],

@@ -1,6 +1,6 @@
 /** Commands about the server, but for INFO. */
 
-import { integer, syntaxError } from '../../commands/arguments.js';
+import { badSubcommand, integer, syntaxError } from '../../commands/arguments.js';
 import type { ShardReport } from '../../commands/internal.js';
 import { ErrorReply, MapReply, OK, type Reply, Verbatim } from '../../resp/reply.js';
 import type { Changing, Immediate } from '../carriers.js';
@@ -64,11 +64,7 @@ export const SERVER_HANDLERS: Readonly<Record<string, Immediate>> = {
   'memory|purge': () => OK,
 
   'slowlog|get': ([count = '10', ...rest], { gateway }) => {
-    if (rest.length > 0) {
-      throw new ErrorReply(
-        "ERR unknown subcommand or wrong number of arguments for 'get'. Try SLOWLOG HELP.",
-      );
-    }
+    if (rest.length > 0) throw badSubcommand('SLOWLOG', 'get');
     const wanted = integer(count, SLOWLOG_COUNT);
     if (wanted < -1) throw new ErrorReply(SLOWLOG_COUNT);
     return gateway.slowLog.get(wanted);

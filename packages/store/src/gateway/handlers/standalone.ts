@@ -1,7 +1,7 @@
 /** What a Redis server without cluster mode, replicas, users and debugging says to commands about them. */
 
 import { createHash, randomBytes } from 'node:crypto';
-import { integer } from '../../commands/arguments.js';
+import { badSubcommand, integer } from '../../commands/arguments.js';
 import { type Bytes, ErrorReply, MapReply, SetReply } from '../../resp/reply.js';
 import type { Immediate } from '../carriers.js';
 import type { Settings } from '../settings.js';
@@ -17,14 +17,14 @@ export const STANDALONE_HANDLERS: Readonly<Record<string, Immediate>> = {
   readwrite: refuseClusters,
 
   'acl|cat': (args) => {
-    if (args.length > 1) throw tooMany('CAT');
+    if (args.length > 1) throw badSubcommand('ACL', 'cat');
     if (args.length === 0) return categories();
     const names = namesOfCategory(args[0].toLowerCase());
     if (names.length === 0) throw new ErrorReply(`ERR Unknown category '${args[0]}'`);
     return names;
   },
   'acl|genpass': (args) => {
-    if (args.length > 1) throw tooMany('GENPASS');
+    if (args.length > 1) throw badSubcommand('ACL', 'genpass');
     const bits = args.length === 0 ? PASSWORD_BITS : Number(integer(args[0]));
     if (bits <= 0 || bits > PASSWORD_BITS_MAX) {
       throw new ErrorReply(
@@ -64,12 +64,6 @@ export const STANDALONE_HANDLERS: Readonly<Record<string, Immediate>> = {
 
   role: () => ['master', 0, []],
 };
-
-function tooMany(subcommand: string): ErrorReply {
-  return new ErrorReply(
-    `ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ACL HELP.`,
-  );
-}
 
 function refuseClusters(): never {
   throw new ErrorReply('ERR This instance has cluster support disabled');
