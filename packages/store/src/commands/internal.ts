@@ -1,8 +1,9 @@
 /** Commands that gateways send to shards, and that clients can't. */
 
 import type { ChannelKind } from '../engine/channels.js';
-import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
+import { type Bytes, ErrorReply, NullArray, type Reply } from '../resp/reply.js';
 import { type Protocol, ReplyWriter } from '../resp/writer.js';
+import { BEYOND } from './scripting/calls.js';
 import { noteEvaluated } from './scripting/eval.js';
 import type { Execution, Run } from './spec.js';
 
@@ -91,6 +92,12 @@ function readPairs(args: readonly Bytes[]): Watched[] {
   return pairs;
 }
 
+/** A script that needs keys of another shard can't run again, as it does outside of `.exec`: that is an error for the client. */
+function repliedInExec(reply: Reply): Reply {
+  const needsMore = reply instanceof ErrorReply && reply.message.startsWith(BEYOND);
+  return needsMore ? new ErrorReply(reply.message.replace(BEYOND, 'ERR ')) : reply;
+}
+
 export const INTERNAL: Readonly<Record<string, Run>> = {
   /**
    * Runs all commands as one. The reply has those of the commands as strings: each is what its client reads. If a watched key
@@ -105,7 +112,7 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
     const writer = new ReplyWriter();
     return commands.map(({ name, args, resp }): Reply => {
       writer.clear();
-      writer.write(execution.run(name, args), resp);
+      writer.write(repliedInExec(execution.run(name, args)), resp);
       return writer.written().toString('latin1');
     });
   },

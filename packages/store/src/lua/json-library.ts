@@ -99,8 +99,9 @@ function quoted(text: string): string {
 const SPACE = /[ \t\n\r]*/y;
 const NUMBER =
   /[-+]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[iI][nN][fF](?:inity)?|[nN][aA][nN])/y;
-/** What other languages have, or a zero in front. */
+/** What other languages have, or a zero in front. An error calls it a number if it looks like one. */
 const INVALID = /^-?(?:0[xX\d]|[iInN])/;
+const LIKE_NUMBER = /^[-\d]/;
 const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const PUNCTUATION: Readonly<Record<string, string>> = {
   ...{ '{': 'T_OBJ_BEGIN', '}': 'T_OBJ_END', '[': 'T_ARR_BEGIN', ']': 'T_ARR_END' },
@@ -169,7 +170,8 @@ class Decoder {
     const number = NUMBER.exec(text)?.[0];
     if (number === undefined || number.startsWith('+')) return { type: 'T_ERROR', at };
     if (!this.runtime.json.readsInvalidNumbers && INVALID.test(number)) {
-      return { type: 'T_ERROR', at, problem: 'invalid number' };
+      const problem = LIKE_NUMBER.test(number) ? 'invalid number' : 'invalid token';
+      return { type: 'T_ERROR', at, problem };
     }
     this.#at += number.length;
     return { type: 'T_NUMBER', at, value: parseNumber(number) };

@@ -1,17 +1,24 @@
 /** What scripts may do here, beside what they do as in Redis: `differential/scripts.test.ts` compares that. */
 
 import { describe, expect, test } from 'vitest';
+import { execArgs } from '../../src/commands/internal.js';
 import { CommandRunner } from '../../src/commands/runner.js';
 import { Scripts, sha1 } from '../../src/commands/scripting/scripts.js';
 import { Channels } from '../../src/engine/channels.js';
 import { Keyspace } from '../../src/engine/keyspace.js';
 import { ErrorReply, type Reply } from '../../src/resp/reply.js';
+import { Engine } from './engine.js';
 
 /** A shard that has the keys that begin with `a`. */
-function newShard() {
+function newRunner() {
   const keyspace = new Keyspace({ changed: () => undefined });
   const reach = { isAll: false, discovers: false, has: (key: string) => key.startsWith('a') };
-  const runner = new CommandRunner(keyspace, new Channels(), () => 0, new Scripts(), reach);
+  const scripts = new Scripts();
+  return { runner: new CommandRunner(keyspace, new Channels(), () => 0, scripts, reach), scripts };
+}
+
+function newShard() {
+  const { runner } = newRunner();
   return (script: string, keys: readonly string[] = [], seed = 1): Reply =>
     runner.start('eval', [script, String(keys.length), ...keys], seed, false);
 }
@@ -30,7 +37,7 @@ describe('a script', () => {
   test('that needs keys of another shard is stopped before it has written, even if it catches errors', () => {
     const run = newShard();
     const script = "local ok = pcall(redis.call, 'get', 'b') redis.call('set', 'a1', 1) return 1";
-    expect(message(run(script))).toMatch(/^BEYOND .* key 'b' of another shard/);
+    expect(message(run(script))).toMatch(/^BEYOND .* key 'b' of another shard: declare it in KEYS/);
     expect(run("return redis.call('exists', 'a1')")).toBe(0);
   });
 
@@ -38,6 +45,20 @@ describe('a script', () => {
     const run = newShard();
     const reply = run("redis.call('set', 'a1', 1) return redis.call('get', 'b')");
     expect(message(reply)).toMatch(/^ERR .* key 'b' of another shard/);
+  });
+
+  test('that SORTs by keys of unknown shards gets an error that names the pattern', () => {
+    const run = newShard();
+    run("redis.call('rpush', 'a1', 1)");
+    const script = "return redis.call('sort', 'a1', 'by', 'w_*')";
+    expect(message(run(script))).toMatch(/access keys like 'w_\*', which may be/);
+  });
+
+  test('in a transaction gets an error if it needs keys of another shard', () => {
+    const { runner } = newRunner();
+    const script = { name: 'eval', args: ["return redis.call('get', 'b')", '0'], resp: 2 } as const;
+    const replies = runner.start('.exec', execArgs([], [script]), 1, false) as string[];
+    expect(replies).toEqual([expect.stringMatching(/^-ERR .* declare it in KEYS/)]);
   });
 
   test('does not run commands on the whole database of several shards', () => {
@@ -119,5 +140,35 @@ describe('scripts that EVAL has brought', () => {
     expect(run('evalsha', kept, '0')).toBe(0);
     run('script|flush');
     expect(scripts.bodies.size).toBe(0);
+  });
+});
+
+describe('libraries of functions', () => {
+  function library(name: string, load: string): string {
+    return `#!lua name=${name}\n${load}\nredis.register_function('${name}', function() return '${name}' end)`;
+  }
+  /** The code takes about half of the steps that one may take. */
+  const LONG = 'for i = 1, 1e7 do end';
+
+  test('are loaded when they come, and before their own functions are called', () => {
+    const { runner } = new Engine();
+    const run = (...[name, ...args]: string[]) => runner.start(name, args, 1, false);
+    const names = ['l1', 'l2', 'l3', 'l4', 'l5', 'l6', 'l7', 'l8'];
+    for (const name of names) expect(run('function|load', library(name, LONG))).toBe(name);
+    const beganMs = performance.now();
+    expect(run('fcall', 'l1', '0')).toBe('l1');
+    const oneMs = performance.now() - beganMs;
+    expect(run('fcall', 'l8', '0')).toBe('l8');
+    run('function|restore', run('function|dump') as string, 'flush');
+    run('function|list');
+    run('function|stats');
+    expect(performance.now() - beganMs).toBeLessThan(5 * oneMs);
+  });
+
+  test('are found without regard to case', () => {
+    const { runner } = new Engine();
+    runner.start('function|load', [library('Lib', '')], 1, false);
+    const found = runner.start('function|list', ['LIBRARYNAME', 'l?B'], 1, false);
+    expect(found).toHaveLength(1);
   });
 });

@@ -24,6 +24,9 @@ export class Beyond {
   constructor(readonly message: string) {}
 }
 
+/** How the reply of such a script begins. No client sees it. */
+export const BEYOND = 'BEYOND ';
+
 const UNKNOWN = 'ERR Unknown Redis command called from script';
 const WRONG_ARITY = 'ERR Wrong number of args calling Redis command from script';
 const NOT_ALLOWED = 'ERR This Redis command is not allowed from script';
@@ -47,11 +50,11 @@ export function callCommand(run: Run, name: Bytes, args: readonly Bytes[]): Repl
   const { execution } = run;
   const found = execution.find(name, args);
   if (found instanceof ErrorReply) {
-    return new ErrorReply(found.message.startsWith('ERR wrong number') ? WRONG_ARITY : UNKNOWN);
+    return new ErrorReply(isUnknown(found) ? UNKNOWN : WRONG_ARITY);
   }
   const { command } = found;
   if (command.flags.includes('noscript')) return new ErrorReply(NOT_ALLOWED);
-  if (run.isReadonly && hasEffects(command)) return new ErrorReply(NO_WRITES);
+  if (run.isReadonly && countsAsWrite(command)) return new ErrorReply(NO_WRITES);
   const own = OF_GATEWAYS[command.name];
   if (own !== undefined) return own(found.args, execution);
   if (command.run === undefined) return new ErrorReply(NOT_ALLOWED);
@@ -64,6 +67,16 @@ export function callCommand(run: Run, name: Bytes, args: readonly Bytes[]): Repl
   if (run.isShort && !run.hasWritten && command.flags.includes('denyoom')) return outOfMemory(name);
   if (hasEffects(command)) run.hasWritten = true;
   return execution.run(command.name, found.args);
+}
+
+/** Whether there is no such command. Others are found, or have too few or too many arguments. */
+export function isUnknown(found: FoundCommand | ErrorReply): boolean {
+  return found instanceof ErrorReply && !found.message.startsWith('ERR wrong number');
+}
+
+/** Whether a script that only reads may not run the command. PFCOUNT of Redis may write its estimate down. */
+function countsAsWrite(command: CommandSpec): boolean {
+  return hasEffects(command) || command.name === 'pfcount';
 }
 
 /** Whether others can notice that the command was run. */
@@ -87,13 +100,14 @@ function refusal(
   const isBeyond = (key: Bytes) => !declared.includes(key) && !reach.has(key);
   // A transaction finds out which keys a pattern names.
   const read = reach.discovers ? [] : (patterns?.(args) ?? []);
-  const beyond =
-    used.find(isBeyond) ?? read.find((pattern) => !hasFixedSlot(pattern) || isBeyond(pattern));
-  if (beyond !== undefined) {
-    const what = routedBy === undefined ? 'key' : 'channel';
-    const message = `Script attempted to access ${what} '${beyond}' of another shard, which is not one of its KEYS`;
-    if (!hasWritten) throw new Beyond(message);
-    return new ErrorReply(`ERR ${message}`);
-  }
-  return undefined;
+  const key = used.find(isBeyond);
+  const pattern = read.find((pattern) => !hasFixedSlot(pattern) || isBeyond(pattern));
+  if (key === undefined && pattern === undefined) return undefined;
+  const what = routedBy === undefined ? 'key' : 'channel';
+  const message =
+    key === undefined
+      ? `Script attempted to access keys like '${pattern}', which may be of another shard`
+      : `Script attempted to access ${what} '${key}' of another shard: declare it in KEYS`;
+  if (!hasWritten) throw new Beyond(message);
+  return new ErrorReply(`ERR ${message}`);
 }

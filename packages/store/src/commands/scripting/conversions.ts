@@ -109,14 +109,14 @@ function tableToReply(
   if (set instanceof LuaTable) {
     return new SetReply([...set.entries()].map(([key]) => convert(key)));
   }
+  const digits = table.get('big_number');
+  if (typeof digits === 'string') return new BigNumber(digits);
   const verbatim = table.get('verbatim_string');
   if (verbatim instanceof LuaTable) {
     const text = verbatim.get('string');
     const format = verbatim.get('format');
     if (typeof text === 'string' && typeof format === 'string') return verbatimOf(text, format);
   }
-  const digits = table.get('big_number');
-  if (typeof digits === 'string') return new BigNumber(digits);
   const items: Reply[] = [];
   for (let i = 1; table.get(i) !== undefined; i++) {
     items.push(convert(table.get(i)));

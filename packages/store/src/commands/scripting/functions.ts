@@ -15,46 +15,54 @@ import { badSubcommand, integer } from '../arguments.js';
 import type { CommandSpec, Execution, Flag } from '../spec.js';
 import { ALL_ALIKE, ANY_SHARD, findScriptKeys, isShortFor, UNDECLARED } from './eval.js';
 import { INTERPRETER } from './interpreter.js';
-import type { Registered } from './registration.js';
+import { Made } from './made.js';
+import type { FunctionSpec, Registered } from './registration.js';
 import type { Scripts } from './scripts.js';
 import { readLibrary } from './shebang.js';
 
 const RUNS: readonly Flag[] = ['noscript', 'stale', 'movablekeys'];
 const CHANGES: readonly Flag[] = ['write', 'denyoom', 'noscript'];
+/** How long the libraries together may be of which is kept what is in them. */
+const KNOWN_BYTES_MAX = 2 ** 26;
 const NO_STATE = 'a function keeps nothing in variables from one call to the next';
 
 interface Library {
   readonly name: string;
-  readonly functions: readonly Registered[];
+  readonly functions: readonly FunctionSpec[];
 }
 
-/** @throws ErrorReply if the code is wrong */
-function readFunctions(code: Bytes): Library {
+/** Runs the code of a library. @throws ErrorReply if the code is wrong */
+function loadLibrary(code: Bytes): { name: string; functions: readonly Registered[] } {
   const library = readLibrary(code);
   const functions = INTERPRETER.load(library.code);
   if (functions.length === 0) throw new ErrorReply('ERR No functions registered');
   return { name: library.name, functions };
 }
 
-type Libraries = Map<Bytes, Bytes>;
+/** By the code of a library: what is in it is the same each time, so only a call of a function loads it again. */
+const LIBRARIES = new Made(KNOWN_BYTES_MAX, (code): Library => {
+  const { name, functions } = loadLibrary(code);
+  return {
+    name,
+    functions: functions.map(({ name, flags, description }) => ({ name, flags, description })),
+  };
+});
 
-/** @throws ErrorReply if another library has a function of the same name */
-function addLibrary(libraries: Libraries, code: Bytes): void {
-  const { name, functions } = readFunctions(code);
-  const taken = new Set([...libraries.values()].flatMap(functionNames).map(lower));
-  for (const { name: own } of functions) {
-    if (taken.has(lower(own))) throw new ErrorReply(`ERR Function ${own} already exists`);
-  }
-  libraries.set(name, code);
-}
+type Libraries = ReadonlyMap<Bytes, Bytes>;
 
+/** @throws ErrorReply if two libraries have functions of the same name: it names that of the later one */
 function replaceAll(scripts: Scripts, libraries: Libraries): void {
+  const taken = new Set<string>();
+  for (const code of libraries.values()) {
+    const { functions } = LIBRARIES.of(code);
+    const repeated = functions.find(({ name }) => taken.has(lower(name)));
+    if (repeated !== undefined) {
+      throw new ErrorReply(`ERR Function ${repeated.name} already exists`);
+    }
+    for (const { name } of functions) taken.add(lower(name));
+  }
   scripts.libraries.clear();
   for (const [name, code] of libraries) scripts.libraries.set(name, code);
-}
-
-function functionNames(code: Bytes): readonly string[] {
-  return readFunctions(code).functions.map(({ name }) => name);
 }
 
 /** Functions are found without regard to case; libraries are not. */
@@ -65,29 +73,29 @@ function lower(name: string): string {
 function call(isReadonly: boolean) {
   return (args: readonly Bytes[], execution: Execution): Reply => {
     const name = lower(args[0]);
-    for (const code of execution.scripts.libraries.values()) {
-      const found = readFunctions(code).functions.find((other) => lower(other.name) === name);
-      if (found === undefined) continue;
-      const count = integer(args[1], 'ERR Bad number of keys provided');
-      if (count > args.length - 2) {
-        throw new ErrorReply("ERR Number of keys can't be greater than number of args");
-      }
-      if (count < 0) throw new ErrorReply("ERR Number of keys can't be negative");
-      const writesNothing = found.flags.includes('no-writes');
-      if (isReadonly && !writesNothing) {
-        throw new ErrorReply('ERR Can not execute a script with write flag using *_ro command.');
-      }
-      return INTERPRETER.runFunction(found.callback, args.slice(2 + count), {
-        execution,
-        keys: args.slice(2, 2 + count),
-        isReadonly: writesNothing,
-        isShort: isShortFor(found.flags, execution),
-        name: found.name,
-        hasWritten: false,
-        chunk: 'user_function',
-      });
+    const isCalled = (other: FunctionSpec): boolean => lower(other.name) === name;
+    const codes = [...execution.scripts.libraries.values()];
+    const code = codes.find((code) => LIBRARIES.of(code).functions.some(isCalled));
+    if (code === undefined) throw new ErrorReply('ERR Function not found');
+    const count = integer(args[1], 'ERR Bad number of keys provided');
+    if (count > args.length - 2) {
+      throw new ErrorReply("ERR Number of keys can't be greater than number of args");
     }
-    throw new ErrorReply('ERR Function not found');
+    if (count < 0) throw new ErrorReply("ERR Number of keys can't be negative");
+    const called = loadLibrary(code).functions.find(isCalled)!;
+    const writesNothing = called.flags.includes('no-writes');
+    if (isReadonly && !writesNothing) {
+      throw new ErrorReply('ERR Can not execute a script with write flag using *_ro command.');
+    }
+    return INTERPRETER.runFunction(called.callback, args.slice(2 + count), {
+      execution,
+      keys: args.slice(2, 2 + count),
+      isReadonly: writesNothing,
+      isShort: isShortFor(called.flags, execution),
+      name: called.name,
+      hasWritten: false,
+      chunk: 'user_function',
+    });
   };
 }
 
@@ -103,9 +111,9 @@ function list(args: readonly Bytes[], { scripts }: Execution): Reply {
     } else throw new ErrorReply(`ERR Unknown argument ${args[i]}`);
   }
   return [...scripts.libraries]
-    .filter(([name]) => pattern === undefined || matchesGlob(pattern, name))
+    .filter(([name]) => pattern === undefined || matchesGlob(lower(pattern), lower(name)))
     .map(([name, code]) => {
-      const functions = readFunctions(code).functions.map(
+      const functions = LIBRARIES.of(code).functions.map(
         (registered) =>
           new MapReply([
             ['name', registered.name],
@@ -132,8 +140,9 @@ function load(args: readonly Bytes[], { scripts }: Execution): Reply {
   if (libraries.has(name) && options.length === 0) {
     throw new ErrorReply(`ERR Library '${name}' already exists`);
   }
+  // The new one becomes the last one.
   libraries.delete(name);
-  addLibrary(libraries, code);
+  libraries.set(name, code);
   replaceAll(scripts, libraries);
   return name;
 }
@@ -149,22 +158,22 @@ function restore(args: readonly Bytes[], { scripts }: Execution): Reply {
   }
   const codes = restoredLibraries(dump);
   if (codes === undefined) throw new ErrorReply('ERR DUMP payload version or checksum are wrong');
-  const restored: Libraries = new Map();
-  for (const code of codes) addLibrary(restored, code);
+  const restored = new Map(codes.map((code) => [LIBRARIES.of(code).name, code]));
   const libraries = how === 'flush' ? new Map() : new Map(scripts.libraries);
-  for (const name of restored.keys()) {
+  for (const [name, code] of restored) {
     if (libraries.has(name) && how === 'append') {
       throw new ErrorReply(`ERR Library ${name} already exists`);
     }
     libraries.delete(name);
+    libraries.set(name, code);
   }
-  for (const code of restored.values()) addLibrary(libraries, code);
   replaceAll(scripts, libraries);
   return OK;
 }
 
 function stats(_args: readonly Bytes[], { scripts }: Execution): Reply {
-  const functions = [...scripts.libraries.values()].flatMap(functionNames).length;
+  const codes = [...scripts.libraries.values()];
+  const functions = codes.flatMap((code) => LIBRARIES.of(code).functions).length;
   return new MapReply([
     ['running_script', null],
     [

@@ -6,7 +6,7 @@ import { bitLibrary } from '../../lua/bit-library.js';
 import { jsonLibrary } from '../../lua/json-library.js';
 import { SyntaxProblem } from '../../lua/lexer.js';
 import { msgpackLibrary } from '../../lua/msgpack-library.js';
-import { Runtime } from '../../lua/runtime.js';
+import { Runtime, toNumber } from '../../lua/runtime.js';
 import { stringLibrary } from '../../lua/string-library.js';
 import { structLibrary } from '../../lua/struct-library.js';
 import {
@@ -18,8 +18,9 @@ import {
 } from '../../lua/values.js';
 import { type Bytes, ErrorReply, type Reply } from '../../resp/reply.js';
 import type { Protocol } from '../../resp/writer.js';
-import { Beyond, callCommand, type Run } from './calls.js';
+import { BEYOND, Beyond, callCommand, isUnknown, type Run } from './calls.js';
 import { toArgument, toLuaValue, toReply } from './conversions.js';
+import { Made } from './made.js';
 import { type Registered, readRegistration } from './registration.js';
 import { sha1 } from './scripts.js';
 
@@ -27,8 +28,8 @@ import { sha1 } from './scripts.js';
 const STEPS_MAX = 20_000_000;
 /** What a command counts for. */
 const STEPS_PER_CALL = 50;
-/** How many compiled scripts are kept. */
-const COMPILED_MAX = 1000;
+/** How long the scripts together may be that are kept compiled. That takes several times as much memory. */
+const COMPILED_BYTES_MAX = 2 ** 24;
 
 const CONSTANTS = {
   LOG_DEBUG: 0,
@@ -45,8 +46,8 @@ export class Interpreter {
   readonly #globals: LuaTable;
   readonly #globalsOfLoad: LuaTable;
   readonly #compiled = {
-    user_script: new Map<Bytes, LuaFunction>(),
-    user_function: new Map<Bytes, LuaFunction>(),
+    user_script: this.#compiledAs('user_script'),
+    user_function: this.#compiledAs('user_function'),
   };
   #run: Run | undefined;
   #protocol: Protocol = 2;
@@ -88,19 +89,17 @@ export class Interpreter {
 
   /** @throws ErrorReply if it can't be compiled */
   compile(body: Bytes, chunk: Run['chunk']): LuaFunction {
-    const all = this.#compiled[chunk];
-    const known = all.get(body);
-    if (known !== undefined) return known;
     try {
-      const compiled = this.#runtime.load(body, chunk);
-      if (all.size >= COMPILED_MAX) all.clear();
-      all.set(body, compiled);
-      return compiled;
+      return this.#compiled[chunk].of(body);
     } catch (error) {
       const what = chunk === 'user_script' ? 'script (new function)' : 'function';
       const reason = error instanceof SyntaxProblem ? error.message : 'the script is too complex';
       throw new ErrorReply(`ERR Error compiling ${what}: ${reason}`);
     }
+  }
+
+  #compiledAs(chunk: Run['chunk']): Made<LuaFunction> {
+    return new Made(COMPILED_BYTES_MAX, (body) => this.#runtime.load(body, chunk));
   }
 
   runScript(body: Bytes, args: readonly Bytes[], run: Run): Reply {
@@ -149,7 +148,7 @@ export class Interpreter {
       const [value] = call();
       return toReply(value, this.#protocol, (steps) => this.#runtime.spend(steps));
     } catch (error) {
-      if (error instanceof Beyond) return new ErrorReply(`BEYOND ${error.message}`);
+      if (error instanceof Beyond) return new ErrorReply(BEYOND + error.message);
       const { text, line } = this.#describe(error);
       return new ErrorReply(`${text} script: ${run.name}, on @${run.chunk}:${line}.`);
     } finally {
@@ -216,10 +215,11 @@ export class Interpreter {
         return [];
       },
       acl_check_cmd: (args) => {
-        const run = this.#run;
         const [name, ...rest] = this.#words(args);
-        const isUnknown = run?.execution.find(name, rest) instanceof ErrorReply;
-        if (isUnknown) this.#raise('ERR Invalid command passed to redis.acl_check_cmd()');
+        const found = this.#run?.execution.find(name, rest);
+        if (found !== undefined && isUnknown(found)) {
+          this.#raise('ERR Invalid command passed to redis.acl_check_cmd()');
+        }
         return true;
       },
       breakpoint: () => false,
@@ -227,7 +227,8 @@ export class Interpreter {
       replicate_commands: () => true,
       set_repl: (args) => {
         if (args.count !== 1) this.#raise('ERR redis.set_repl() requires two arguments.');
-        const flags = args.integer(1);
+        // As in Redis, what is no number counts as 0.
+        const flags = Math.trunc(toNumber(args.at(1)) ?? 0);
         if (flags < 0 || flags > 3) {
           this.#raise(
             'ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.',

@@ -5,12 +5,16 @@ import { toText } from '../../lua/runtime.js';
 import { type LuaFunction, LuaTable, type LuaValue } from '../../lua/values.js';
 import { FLAGS } from './shebang.js';
 
-/** A function that a library registers. */
-export interface Registered {
+/** What FUNCTION LIST says of a function. */
+export interface FunctionSpec {
   readonly name: string;
-  readonly callback: LuaFunction;
   readonly flags: readonly string[];
   readonly description: string | undefined;
+}
+
+/** A function that a library registers. */
+export interface Registered extends FunctionSpec {
+  readonly callback: LuaFunction;
 }
 
 /** Ends the script with an error. */
