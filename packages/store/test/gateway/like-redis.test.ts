@@ -111,7 +111,7 @@ const COMMON = [
     'INFO nothing',
   ],
   ...['ACL WHOAMI', 'ACL USERS', 'ACL LIST', 'ACL GETUSER default', 'ACL GETUSER nobody', 'ACL'],
-  ...['ACL CAT nothing', 'ACL CAT hash a', 'ACL GENPASS x', 'ACL GENPASS 0', 'ACL GENPASS 5000'],
+  ...['ACL CAT nothing', 'ACL cat hash a', 'ACL GENPASS x', 'ACL GENPASS 0', 'ACL GENPASS 5000'],
   ...['CLUSTER', 'READONLY', 'READWRITE', 'ASKING', 'ROLE'],
 ];
 
