@@ -323,6 +323,31 @@ test('a planted circle is found', () => {
   expect(circleIn(imports)).toEqual(['b', 'd']);
 });
 
+/** The variables that a built module exports, and may change. */
+function exportedVariables(text: string): string[] {
+  const variables = [...text.matchAll(/^(?:export )?(?:let|var) (\w+)/gm)].map(([, name]) => name);
+  const lists = [...text.matchAll(/^export \{([^}]*)\}(?! from)/gm)].map(([, names]) => names);
+  const exported = new Set(
+    lists.flatMap((names) => names.split(',').map((name) => name.trim().split(' as ')[0])),
+  );
+  return variables.filter((name) => exported.has(name) || new RegExp(`^export (?:let|var) ${name}\\b`, 'm').test(text));
+}
+
+/** packages/own-imports.mjs makes constants of imports, which keep the first value of a variable. */
+test.each(['tram', 'lab', 'store'])('no built module of %s exports a variable', (name) => {
+  const folder = join(PACKAGES, name, 'dist');
+  const variables = [...builtModules(name).keys()].flatMap((path) =>
+    exportedVariables(readFileSync(join(folder, path), 'utf8')).map((found) => `${path}: ${found}`),
+  );
+  expect(variables).toEqual([]);
+});
+
+test('a planted variable is found', () => {
+  expect(exportedVariables('export let a = 1;\nexport const b = 2;')).toEqual(['a']);
+  expect(exportedVariables('let c = 1;\nconst d = 2;\nexport { c as e, d };')).toEqual(['c']);
+  expect(exportedVariables("let f = 1;\nexport { f } from './g.js';")).toEqual([]);
+});
+
 describe('a planted offence is found', () => {
   test.each([
     ['tram/client.ts', "import { YamlDocument } from './config/yaml-document.js';"],

@@ -221,7 +221,7 @@ export class Duty {
       this.turnsLeft = TURNS_PER_LATER;
     }
     // In most turns an agent runs only if its flag is set, or for a second look.
-    const onlyFlags = !beats && !takesLater && nowUs < this.nextDueUs;
+    const onlyFlags = !takesLater && nowUs < this.nextDueUs;
     if (!onlyFlags) this.nextDueUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < agents.length; i++) {
       if (onlyFlags && words[at.ready + i] === 0 && i !== second) continue;

@@ -16,6 +16,9 @@ const PACING = {
   relax: () => undefined,
 };
 
+/** A host that parks at once takes no more turns than this. */
+const TURNS_MAX = 5;
+
 /** Time passes only while the agent works. */
 class SlowAgent implements Agent {
   clockUs = 0;
@@ -48,7 +51,10 @@ test('an agent that has done much work, which may have taken long, runs next wit
   expect(Math.max(...agent.lateUs)).toBe(0);
 });
 
-/** A host whose agent does a little work each time that it runs. Each turn takes a microsecond, and it can't be woken. */
+/**
+ * A host whose agent does a little work each time that it runs, and much in its next `muchWork` runs. Each turn takes a microsecond,
+ * and the host can't be woken.
+ */
 class IdleHost {
   readonly words: Int32Array;
   clockUs = 0;
@@ -56,6 +62,7 @@ class IdleHost {
   readonly spunUs: number[] = [];
   private ranUs = 0;
   readonly duty: Duty;
+  muchWork = 0;
 
   constructor(others: readonly number[] = []) {
     const { words } = threadsArena(new SharedArrayBuffer(1024));
@@ -73,7 +80,7 @@ class IdleHost {
     const agent = {
       doWork: (): number => {
         this.ranUs = this.clockUs;
-        return 1;
+        return this.muchWork-- > 0 ? MUCH_WORK : 1;
       },
     };
     const clock = (): number => ++this.clockUs;
@@ -135,7 +142,7 @@ test('a host does not spin if more hosts are awake than there are cores', () => 
   crowded.words[others[1]] = PARKED.awake;
   crowded.words[others[2]] = PARKED.awake;
   crowded.run();
-  expect(crowded.spunUs[0]).toBeLessThan(5);
+  expect(crowded.spunUs[0]).toBeLessThan(TURNS_MAX);
   const spared = new IdleHost(others);
   spared.words[READY] = 1;
   for (const other of others) spared.words[other] = PARKED.parked;
@@ -160,7 +167,27 @@ test('after work that was not urgent a host parks at once', () => {
   host.spunUs.length = 0;
   host.words[READY_LATER] = 1;
   host.run();
-  expect(host.spunUs[0]).toBeLessThan(5);
+  expect(host.spunUs[0]).toBeLessThan(TURNS_MAX);
+});
+
+test('much work that was urgent stays urgent until it is done', () => {
+  const host = new IdleHost();
+  host.words[READY] = 1;
+  host.muchWork = 10 * PACING.spinUs;
+  host.run();
+  expect(host.muchWork).toBeLessThan(0);
+  expect(host.spunUs[0]).toBeGreaterThan(PACING.spinUs);
+});
+
+test('much work that was not urgent does not get urgent', () => {
+  const host = new IdleHost();
+  host.run();
+  host.spunUs.length = 0;
+  host.words[READY_LATER] = 1;
+  host.muchWork = 10 * PACING.spinUs;
+  host.run();
+  expect(host.muchWork).toBeLessThan(0);
+  expect(host.spunUs[0]).toBeLessThan(TURNS_MAX);
 });
 
 test('after an idle turn, the first agent whose flag is set gets a second look before the host parks', () => {
