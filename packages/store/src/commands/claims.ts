@@ -14,7 +14,8 @@ const CLAIMING_NOTHING = new Set([
   '.subscribe',
   '.configure',
   '.script',
-  '.evaluated',
+  '.announce',
+  '.announced',
   '.libraries',
 ]);
 

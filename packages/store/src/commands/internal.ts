@@ -1,10 +1,10 @@
 /** Commands that gateways send to shards, and that clients can't. */
 
 import type { ChannelKind } from '../engine/channels.js';
-import { type Bytes, ErrorReply, NullArray, type Reply } from '../resp/reply.js';
+import { type Bytes, NullArray, type Reply } from '../resp/reply.js';
 import { type Protocol, ReplyWriter } from '../resp/writer.js';
-import { BEYOND } from './scripting/calls.js';
-import { noteEvaluated } from './scripting/eval.js';
+import { forClient } from './scripting/calls.js';
+import { compileScript } from './scripting/eval.js';
 import type { Execution, Run } from './spec.js';
 
 /** A command as a part of a transaction. */
@@ -92,12 +92,6 @@ function readPairs(args: readonly Bytes[]): Watched[] {
   return pairs;
 }
 
-/** A script that needs keys of another shard can't run again, as it does outside of `.exec`: that is an error for the client. */
-function repliedInExec(reply: Reply): Reply {
-  const needsMore = reply instanceof ErrorReply && reply.message.startsWith(BEYOND);
-  return needsMore ? new ErrorReply(reply.message.replace(BEYOND, 'ERR ')) : reply;
-}
-
 export const INTERNAL: Readonly<Record<string, Run>> = {
   /**
    * Runs all commands as one. The reply has those of the commands as strings: each is what its client reads. If a watched key
@@ -112,7 +106,8 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
     const writer = new ReplyWriter();
     return commands.map(({ name, args, resp }): Reply => {
       writer.clear();
-      writer.write(repliedInExec(execution.run(name, args)), resp);
+      // It is too late to run a script in another way.
+      writer.write(forClient(execution.run(name, args)), resp);
       return writer.written().toString('latin1');
     });
   },
@@ -134,8 +129,14 @@ export const INTERNAL: Readonly<Record<string, Run>> = {
   /** The body of a script. */
   '.script': ([sha], { scripts }) => scripts.bodies.get(sha) ?? null,
 
-  /** A script that some shard is about to run by EVAL. */
-  '.evaluated': ([body], { scripts }) => noteEvaluated(body, scripts),
+  /** A script that some shard has run, or is about to run, by EVAL. All shards get it at the same place of the order. */
+  '.announce': ([body], { scripts }) => {
+    compileScript(body);
+    return scripts.announce(body);
+  },
+
+  /** Whether all shards know a script. */
+  '.announced': ([sha], { scripts }) => (scripts.isAnnounced(sha) ? 1 : 0),
 
   /** The codes of all libraries of functions. */
   '.libraries': (_args, { scripts }) => [...scripts.libraries.values()],

@@ -1,5 +1,7 @@
 /** What a gateway knows of scripts. */
 
+import { sha1 } from '../commands/scripting/scripts.js';
+import type { CommandSpec } from '../commands/spec.js';
 import type { Bytes } from '../resp/reply.js';
 import type { Protocol } from '../resp/writer.js';
 import type { Backend } from './backend.js';
@@ -10,15 +12,23 @@ import type { ShardCall } from './shards.js';
 /** How a shard replies if a script would have to use keys of another one. */
 const BEYOND = Buffer.from('-BEYOND ');
 
-/** How many scripts a gateway remembers: fewer than the shards do. */
-const SEEN_MAX = 250;
+/** The reply to `.announced` if all shards know the script. */
+const YES = Buffer.from(':1\r\n');
 
+/** How many scripts that are beyond one shard a gateway remembers. */
+const BEYOND_MAX = 250;
+
+/**
+ * Runs scripts, and sees to it that EVALSHA finds at any shard what EVAL has run at one. Only the shards know which scripts they know: other
+ * gateways announce scripts too, and flush them. So with each EVAL, the gateway asks the shard that runs it, by the same message. If need be, it
+ * announces the script to all shards before the client gets the reply of EVAL.
+ */
 export class ScriptLoader {
-  /** The bodies of scripts that all shards know. */
-  readonly #seen = new Set<Bytes>();
-
   /** The bodies, hashes or names of scripts that have used keys of other shards than the one that ran them. */
   readonly #beyond = new Set<Bytes>();
+
+  /** The arguments of EVALs whose scripts all shards know. They can run now. */
+  readonly #ready = new WeakSet<readonly Bytes[]>();
 
   constructor(
     private readonly backend: Backend,
@@ -30,66 +40,107 @@ export class ScriptLoader {
    * @param beyond  called if the script needs keys of other shards: it has written nothing, and has to run as a transaction
    */
   run(
-    { command, args }: QueuedCommand,
+    queued: QueuedCommand,
     resp: Protocol,
     replied: (reply: Uint8Array) => void,
     beyond: () => void,
     failed: (error: Error) => void,
   ): void {
-    const [script] = args;
-    const calls: ShardCall[] = [];
-    const isOfOneShard =
-      !this.#beyond.has(script) && this.router.route(command, args, resp, calls) !== undefined;
-    if (!isOfOneShard) {
+    const call = this.#onlyCallOf(queued, resp);
+    if (call === undefined) {
       beyond();
       return;
     }
+    const { command, args } = queued;
+    const [script] = args;
+    const finish = (reply: Uint8Array): void => {
+      if (!BEYOND.equals(reply.subarray(0, BEYOND.length))) {
+        replied(reply);
+        return;
+      }
+      this.#rememberBeyond(script);
+      beyond();
+    };
+    const calls = isEval(command) ? [call, question(call.shard, script)] : [call];
     this.backend.shards.run(
       calls,
-      ([reply]) => {
-        if (!BEYOND.equals(reply.subarray(0, BEYOND.length))) {
-          replied(reply);
+      ([reply, answer = YES]) => {
+        if (YES.equals(answer)) {
+          finish(reply);
           return;
         }
-        remember(this.#beyond, script);
-        beyond();
+        const copy = Buffer.from(reply);
+        this.#announce(script, () => finish(copy), failed);
       },
       failed,
     );
   }
 
   /**
-   * Makes the script of an EVAL known to all shards, so that EVALSHA finds it everywhere. EVAL itself reports an error of the script.
-   * @returns undefined if all know it
+   * Announces the script of an EVAL that several shards will run, if need be. For an EVAL of one shard, `run` does it.
+   * @returns undefined if nothing has to be waited for, or no longer
    */
-  load({ command: { name }, args: [body] }: QueuedCommand): Promise<void> | undefined {
-    if ((name !== 'eval' && name !== 'eval_ro') || this.#seen.has(body)) return undefined;
-    const command = { name: '.evaluated' };
-    const shards = [...Array(this.backend.shards.count).keys()];
+  load(queued: QueuedCommand): Promise<void> | undefined {
+    const { command, args } = queued;
+    if (!isEval(command) || this.#ready.has(args)) return undefined;
+    if (this.#onlyCallOf(queued, 3) !== undefined) return undefined;
     return new Promise((resolve, reject) => {
-      const loaded = (): void => {
-        remember(this.#seen, body);
+      const ready = (): void => {
+        this.#ready.add(args);
         resolve();
       };
+      const [script] = args;
       this.backend.shards.run(
-        shards.map((shard) => ({ shard, command, args: [body], resp: 3 })),
-        loaded,
+        // All shards know the same.
+        [question(0, script)],
+        ([answer]) => {
+          if (YES.equals(answer)) ready();
+          else this.#announce(script, ready, reject);
+        },
         reject,
       );
     });
   }
 
+  /** EVAL itself reports an error of the script. */
+  #announce(script: Bytes, done: () => void, failed: (error: Error) => void): void {
+    const { shards } = this.backend;
+    const calls = Array.from(
+      { length: shards.count },
+      (_, shard): ShardCall => ({ shard, command: ANNOUNCE, args: [script], resp: 3 }),
+    );
+    shards.run(calls, done, failed);
+  }
+
+  /** @returns undefined if the script has, or may have, keys of several shards */
+  #onlyCallOf({ command, args }: QueuedCommand, resp: Protocol): ShardCall | undefined {
+    if (this.#beyond.has(args[0])) return undefined;
+    const calls: ShardCall[] = [];
+    this.router.route(command, args, resp, calls);
+    return calls[0];
+  }
+
+  #rememberBeyond(script: Bytes): void {
+    this.#beyond.add(script);
+    if (this.#beyond.size <= BEYOND_MAX) return;
+    const [oldest] = this.#beyond;
+    this.#beyond.delete(oldest);
+  }
+
   /** SCRIPT FLUSH. */
   forget(): void {
-    this.#seen.clear();
     this.backend.transactions.forgetScripts();
   }
 }
 
-/** Forgets the oldest one if there are too many. */
-function remember(scripts: Set<Bytes>, script: Bytes): void {
-  scripts.add(script);
-  if (scripts.size <= SEEN_MAX) return;
-  const [oldest] = scripts;
-  scripts.delete(oldest);
+const ANNOUNCE = { name: '.announce' };
+const IS_ANNOUNCED = { name: '.announced' };
+
+function isEval({ name }: CommandSpec): boolean {
+  return name === 'eval' || name === 'eval_ro';
+}
+
+/** Whether all shards know the script. */
+function question(shard: number, script: Bytes): ShardCall {
+  return { shard, command: IS_ANNOUNCED, args: [sha1(script)], resp: 3 };
 }

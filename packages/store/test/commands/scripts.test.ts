@@ -143,6 +143,53 @@ describe('scripts that EVAL has brought', () => {
   });
 });
 
+describe('announced scripts', () => {
+  const shas = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => sha1(`return ${from + i}`));
+  const evaluate = (scripts: Scripts, from: number, count: number) => {
+    for (let i = from; i < from + count; i++) scripts.addEvaluated(`return ${i}`);
+  };
+  const announce = (scripts: Scripts, from: number, count: number) => {
+    for (let i = from; i < from + count; i++) scripts.announce(`return ${i}`);
+  };
+
+  test('are announced again before a shard forgets them', () => {
+    const scripts = new Scripts();
+    announce(scripts, 0, 1);
+    // A shard may evaluate all that were announced, before and after.
+    announce(scripts, 1000, 124);
+    const [sha] = shas(0, 1);
+    expect(scripts.isAnnounced(sha)).toBe(true);
+    announce(scripts, 2000, 1);
+    expect(scripts.isAnnounced(sha)).toBe(false);
+    expect(scripts.bodies.has(sha)).toBe(true);
+    announce(scripts, 0, 1);
+    expect(scripts.isAnnounced(sha)).toBe(true);
+  });
+
+  test('are only those of which all shards know', () => {
+    const scripts = new Scripts();
+    evaluate(scripts, 0, 1);
+    expect(scripts.isAnnounced(shas(0, 1)[0])).toBe(false);
+    expect(scripts.isAnnounced(scripts.add('return 0'))).toBe(true);
+    expect(scripts.isAnnounced(scripts.announce('return 1'))).toBe(true);
+    scripts.clear();
+    expect(shas(0, 2).map((sha) => scripts.isAnnounced(sha))).toEqual([false, false]);
+  });
+
+  test('stay in their order in a snapshot', () => {
+    const scripts = new Scripts();
+    announce(scripts, 0, 500);
+    evaluate(scripts, 0, 1);
+    const restored = new Scripts(structuredClone(scripts.state));
+    for (const each of [scripts, restored]) {
+      announce(each, 500, 1);
+      expect(shas(0, 2).map((sha) => each.bodies.has(sha))).toEqual([true, false]);
+    }
+    expect(restored.state).toEqual(scripts.state);
+  });
+});
+
 describe('libraries of functions', () => {
   function library(name: string, load: string): string {
     return `#!lua name=${name}\n${load}\nredis.register_function('${name}', function() return '${name}' end)`;

@@ -24,8 +24,14 @@ export class Beyond {
   constructor(readonly message: string) {}
 }
 
-/** How the reply of such a script begins. No client sees it. */
+/** How the reply of such a script begins. It is for the gateway. */
 export const BEYOND = 'BEYOND ';
+
+/** The same as an error for the client: it is not run again. */
+export function forClient(reply: Reply): Reply {
+  const isBeyond = reply instanceof ErrorReply && reply.message.startsWith(BEYOND);
+  return isBeyond ? new ErrorReply(reply.message.replace(BEYOND, 'ERR ')) : reply;
+}
 
 const UNKNOWN = 'ERR Unknown Redis command called from script';
 const WRONG_ARITY = 'ERR Wrong number of args calling Redis command from script';

@@ -5,7 +5,6 @@ import { integer, outOfMemory } from '../arguments.js';
 import type { CommandSpec, Execution, Flag, Spread } from '../spec.js';
 import { partsForAll } from '../spreads.js';
 import { INTERPRETER } from './interpreter.js';
-import type { Scripts } from './scripts.js';
 import { readScript } from './shebang.js';
 
 const RUNS: readonly Flag[] = ['noscript', 'stale', 'movablekeys'];
@@ -76,17 +75,17 @@ function runScript(
   });
 }
 
-/** EVALSHA finds it from now on. @returns its SHA-1 @throws ErrorReply if it can't be compiled */
-export function noteEvaluated(body: Bytes, scripts: Scripts): string {
+/** @throws ErrorReply if it can't be compiled */
+export function compileScript(body: Bytes): void {
   INTERPRETER.compile(readScript(body).code, 'user_script');
-  return scripts.addEvaluated(body);
 }
 
 function evalBody(isReadonly: boolean) {
   return (args: readonly Bytes[], execution: Execution): Reply => {
     keyCount(args);
     const [body] = args;
-    const sha = noteEvaluated(body, execution.scripts);
+    compileScript(body);
+    const sha = execution.scripts.addEvaluated(body);
     return runScript(sha, body, args, execution, isReadonly);
   };
 }
@@ -187,7 +186,7 @@ export const SCRIPTS: readonly CommandSpec[] = [
     summary: 'Makes a script known.',
     spread: ALL_ALIKE,
     run: ([body], { scripts }) => {
-      INTERPRETER.compile(readScript(body).code, 'user_script');
+      compileScript(body);
       return scripts.add(body);
     },
   },

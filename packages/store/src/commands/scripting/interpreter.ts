@@ -18,7 +18,7 @@ import {
 } from '../../lua/values.js';
 import { type Bytes, ErrorReply, type Reply } from '../../resp/reply.js';
 import type { Protocol } from '../../resp/writer.js';
-import { BEYOND, Beyond, callCommand, isUnknown, type Run } from './calls.js';
+import { BEYOND, Beyond, callCommand, forClient, isUnknown, type Run } from './calls.js';
 import { toArgument, toLuaValue, toReply } from './conversions.js';
 import { Made } from './made.js';
 import { type Registered, readRegistration } from './registration.js';
@@ -146,11 +146,11 @@ export class Interpreter {
     this.#seed = undefined;
     try {
       const [value] = call();
-      return toReply(value, this.#protocol, (steps) => this.#runtime.spend(steps));
+      return forClient(toReply(value, this.#protocol, (steps) => this.#runtime.spend(steps)));
     } catch (error) {
       if (error instanceof Beyond) return new ErrorReply(BEYOND + error.message);
       const { text, line } = this.#describe(error);
-      return new ErrorReply(`${text} script: ${run.name}, on @${run.chunk}:${line}.`);
+      return forClient(new ErrorReply(`${text} script: ${run.name}, on @${run.chunk}:${line}.`));
     } finally {
       this.#run = undefined;
     }
