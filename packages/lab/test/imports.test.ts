@@ -330,7 +330,9 @@ function exportedVariables(text: string): string[] {
   const exported = new Set(
     lists.flatMap((names) => names.split(',').map((name) => name.trim().split(' as ')[0])),
   );
-  return variables.filter((name) => exported.has(name) || new RegExp(`^export (?:let|var) ${name}\\b`, 'm').test(text));
+  return variables.filter(
+    (name) => exported.has(name) || new RegExp(`^export (?:let|var) ${name}\\b`, 'm').test(text),
+  );
 }
 
 /** packages/own-imports.mjs makes constants of imports, which keep the first value of a variable. */

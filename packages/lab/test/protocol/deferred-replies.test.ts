@@ -129,6 +129,33 @@ attack(
 );
 
 attack(
+  'a leader that leads again proposes the end of a session again',
+  { 'session-end-remembered': STUCK },
+  (subject) => {
+    // 1. m waits. Its client crashes. L proposes the end of the session, and no other member gets that entry.
+    // 2. B leads, without the entry, and decides nothing.
+    // 3. L leads again, with the log of B.
+    //    Harm: L believes that it has proposed the end, so m waits as long as L leads.
+    const stage = stageOf(subject, 'replicas=3 clients=2');
+    const [L, B, C] = stage.group(0);
+    const [client] = stage.world.clients;
+    stage.send(0, [0], 'm');
+    stage.until(() => waitingAt(L) === 1 && waitingAt(B) === 1);
+    stage.hold(L, B, C);
+    const { endIndex } = L.replica.replication;
+    stage.world.crash(client);
+    stage.until(() => L.replica.replication.endIndex > endIndex);
+    stage.lead(B);
+    stage.hold(B, L, C);
+    stage.release(L, B, C);
+    stage.lead(L);
+    stage.release(B, L, C);
+    stage.settle();
+    expect(waitingAt(L)).toBe(0);
+  },
+);
+
+attack(
   'what waited for a session that has ended does not come back with a snapshot',
   { 'ended-still-kept': STUCK },
   (subject) => {

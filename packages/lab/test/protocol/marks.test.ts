@@ -80,6 +80,36 @@ attack(
 );
 
 attack(
+  'a new leader proposes no mark while its log has one that it has not delivered',
+  { 'adopted-mark-overlooked': /marks come in the order of their numbers/ },
+  ({ Stage }) => {
+    // 1. The journal of B waits for a mark. A proposes one. B has the entry, but does not know that it is decided.
+    // 2. B leads, and adopts the mark.
+    //    Harm: before it delivers the mark, B proposes another one with the same number.
+    const { stage, journalOf, deliveries, settle } = durableStage(
+      Stage,
+      'groups=1 replicas=3 clients=1',
+      TIMING,
+    );
+    const [A, B, C] = stage.group(0);
+    for (const member of [A, C]) journalOf(member).isFast = true;
+    stage.send(0, [0], 'm');
+    stage.until(() => [A, B, C].every((member) => deliveries(member) === 1));
+    const { replication } = A.replica;
+    const { decided } = replication;
+    stage.hold(A, C);
+    journalOf(B).leaveOut();
+    stage.until(() => replication.decided > decided);
+    stage.hold(A, B);
+    expect(B.replica.member.marks).toBe(0);
+    stage.lead(B);
+    stage.until(() => B.replica.member.marks === 1);
+    stage.release(A, B, C);
+    settle();
+  },
+);
+
+attack(
   'a snapshot at a mark counts only once f+1 members of every group hold the mark',
   { 'mark-held-by-one': HARM, 'mark-without-children': HARM },
   ({ Stage }) => {

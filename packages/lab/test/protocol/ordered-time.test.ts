@@ -63,3 +63,40 @@ attack(
     stage.settle();
   },
 );
+
+attack(
+  'ticks make room for themselves while a member that lags is trusted',
+  { 'tick-needs-no-room': /to be greater than 30000/ },
+  (subject) => {
+    // 1. A member pauses, and the others trust it for long. Nobody sends a message.
+    // 2. Ticks fill the log. The leader drops what the member has not delivered, but only if the log is full.
+    //    Harm: ordered time stands still until the member is suspected.
+    const ticks = { everyUs: 300, clocks: [] };
+    const timing = { suspectAfterUs: 100_000 };
+    const stage = new subject.Stage('replicas=3 rings=0', { ticks, timing });
+    const [L, , C] = stage.group(0);
+    stage.until(() => orderedUs(L) > 0);
+    stage.world.pause(C);
+    const beforeUs = orderedUs(L);
+    stage.runFor(50_000);
+    expect(orderedUs(L) - beforeUs).toBeGreaterThan(30_000);
+  },
+);
+
+attack(
+  'messages get at least every second place in a full log, however often ticks are due',
+  { 'ticks-always-first': /to be greater than/ },
+  (subject) => {
+    const ticks = { everyUs: 1, clocks: [] };
+    const stage = new subject.Stage('replicas=3 clients=2 rings=0', { ticks });
+    const [L] = stage.group(0);
+    const { member } = L.replica;
+    const stops = [0, 1].map((client) => stage.flood(client, [0], 'x'.repeat(32)));
+    stage.until(() => L.replica.replication.baseIndex > 20);
+    const before = { entries: member.nextToDeliver, messages: member.deliveries };
+    stage.until(() => member.nextToDeliver >= before.entries + 200);
+    expect(member.deliveries - before.messages).toBeGreaterThan(100);
+    for (const stop of stops) stop();
+    stage.settle();
+  },
+);

@@ -136,6 +136,12 @@ const SESSIONS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'session-end-remembered': {
+    title:
+      'a leader that leads again believes that the ends of sessions which it has proposed are in the log',
+    caughtBy: { script: 'deferred-replies' },
+    edits: [{ file: OWN_ENTRIES, find: 'this.endedSessions.fill(0);', replace: '' }],
+  },
   'session-end-uncertain': {
     title: 'a leader proposes the end of a session that may not have ended',
     caughtBy: { seed: 4, as: 'reply' },

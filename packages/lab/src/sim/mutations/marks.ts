@@ -63,6 +63,17 @@ export const MARKS: Readonly<Record<string, Mutation>> = {
     caughtBy: { seed: 104, as: 'assertion', options: ALWAYS },
     edits: [{ file: OWN_ENTRIES, find: ' || this.endOfMark > member.nextToDeliver', replace: '' }],
   },
+  'adopted-mark-overlooked': {
+    title: 'a new leader proposes a mark although its log has one that it has not delivered',
+    caughtBy: SCRIPT,
+    edits: [
+      {
+        file: OWN_ENTRIES,
+        find: 'this.endOfMark = this.replication.endIndex;\n    }\n    get',
+        replace: '}\n    get',
+      },
+    ],
+  },
   'marks-not-restored': {
     title: 'a member that restores a snapshot does not know how many marks there were',
     caughtBy: { seed: 31, as: 'assertion', options: ALWAYS },

@@ -104,6 +104,32 @@ export const TICKS: Readonly<Record<string, Mutation>> = {
       },
     ],
   },
+  'tick-needs-no-room': {
+    title: 'a tick that finds no room in the log does not count as a sign that the log is full',
+    caughtBy: { script: 'ordered-time' },
+    edits: [
+      {
+        file: OWN_ENTRIES,
+        find: `if (!this.hasRoom())
+            return false;
+        const stampUs`,
+        replace: `if (!this.hasRoom())
+            return true;
+        const stampUs`,
+      },
+    ],
+  },
+  'ticks-always-first': {
+    title: 'a leader whose log ends with a tick proposes the next one before it takes messages',
+    caughtBy: { script: 'ordered-time' },
+    edits: [
+      {
+        file: LEADER,
+        find: 'const hasTick = logEndsWithTick || ownEntries.proposeTick(nowUs);',
+        replace: 'const hasTick = ownEntries.proposeTick(nowUs);',
+      },
+    ],
+  },
   'tick-undecided': {
     title: 'a leader gives a tick to its service before it is decided',
     caughtBy: { seed: 4, as: 'state', options: { ticks: true } },
