@@ -70,7 +70,7 @@ export class ScriptLoader {
           return;
         }
         const copy = Buffer.from(reply);
-        this.#announce(script, () => finish(copy), failed);
+        this.#announce(script, () => finish(copy));
       },
       failed,
     );
@@ -95,21 +95,21 @@ export class ScriptLoader {
         [question(0, script)],
         ([answer]) => {
           if (YES.equals(answer)) ready();
-          else this.#announce(script, ready, reject);
+          else this.#announce(script, ready);
         },
         reject,
       );
     });
   }
 
-  /** EVAL itself reports an error of the script. */
-  #announce(script: Bytes, done: () => void, failed: (error: Error) => void): void {
+  /** @param done  called even if it fails: EVAL has its own outcome, and the next EVAL announces the script again */
+  #announce(script: Bytes, done: () => void): void {
     const { shards } = this.backend;
     const calls = Array.from(
       { length: shards.count },
       (_, shard): ShardCall => ({ shard, command: ANNOUNCE, args: [script], resp: 3 }),
     );
-    shards.run(calls, done, failed);
+    shards.run(calls, done, done);
   }
 
   /** @returns undefined if the script has, or may have, keys of several shards */
