@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { execArgs } from '../../src/commands/internal.js';
 import { CommandRunner } from '../../src/commands/runner.js';
+import { Made } from '../../src/commands/scripting/made.js';
 import { Scripts, sha1 } from '../../src/commands/scripting/scripts.js';
 import { Channels } from '../../src/engine/channels.js';
 import { Keyspace } from '../../src/engine/keyspace.js';
@@ -218,4 +219,15 @@ describe('libraries of functions', () => {
     const found = runner.start('function|list', ['LIBRARYNAME', 'l?B'], 1, false);
     expect(found).toHaveLength(1);
   });
+});
+
+test('what was made of texts is forgotten when they are too long together', () => {
+  const made: string[] = [];
+  const lengths = new Made(100_000, (text) => {
+    made.push(text[0]);
+    return text.length;
+  });
+  const [a, b, c] = ['a', 'b', 'c'].map((letter) => letter.repeat(40_000));
+  expect([a, b, a, b, c, c, a].map((text) => lengths.of(text))).toEqual(Array(7).fill(40_000));
+  expect(made.join('')).toBe('abca');
 });

@@ -326,6 +326,7 @@ const COMMANDS: readonly string[] = [
   'return redis.set_repl("x")',
   'return redis.set_repl({})',
   'return redis.set_repl(4)',
+  'return {big_number="1\\r\\n2"}',
   'return {big_number="12", verbatim_string={format="txt", string="x"}}',
   'cjson.decode_invalid_numbers(false) local _, e = pcall(cjson.decode, "[nan]") cjson.decode_invalid_numbers(true) return e',
   'cjson.decode_invalid_numbers(false) local _, e = pcall(cjson.decode, "[-inf]") cjson.decode_invalid_numbers(true) return e',

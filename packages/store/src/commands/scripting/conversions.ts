@@ -110,7 +110,7 @@ function tableToReply(
     return new SetReply([...set.entries()].map(([key]) => convert(key)));
   }
   const digits = table.get('big_number');
-  if (typeof digits === 'string') return new BigNumber(digits);
+  if (typeof digits === 'string') return new BigNumber(oneLine(digits));
   const verbatim = table.get('verbatim_string');
   if (verbatim instanceof LuaTable) {
     const text = verbatim.get('string');
