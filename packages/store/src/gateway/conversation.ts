@@ -394,15 +394,9 @@ export class Conversation {
   // --- commands that wait, and coordinated ones ----------------------------------------------
 
   #runScript(carrier: Carrier, args: readonly Bytes[]): void {
-    const { scripts } = this.gateway;
     const queued = { command: carrier.command, args };
-    const loaded = scripts.load(queued);
-    if (loaded !== undefined) {
-      this.#waitFor(loaded);
-      return;
-    }
     this.#isBusy = true;
-    scripts.run(
+    this.gateway.scripts.run(
       queued,
       this.session.resp,
       (reply) => this.#finish(FORWARD, new RepliesInOrder([reply])),

@@ -9,7 +9,7 @@ import type { ClusterFacts } from './cluster-facts.js';
 import { Pause } from './pause.js';
 import { PubSub } from './pubsub.js';
 import { Router } from './router.js';
-import { ScriptLoader } from './scripts.js';
+import { ScriptRunner } from './scripts.js';
 import type { Settings } from './settings.js';
 import { ShardReports } from './shard-reports.js';
 import type { Shards } from './shards.js';
@@ -22,7 +22,7 @@ export class Gateway {
   readonly waits: Waits;
   readonly router: Router;
   readonly pubsub: PubSub;
-  readonly scripts: ScriptLoader;
+  readonly scripts: ScriptRunner;
   readonly reports: ShardReports;
   readonly pause = new Pause();
   readonly clients = new Map<number, Client>();
@@ -50,7 +50,7 @@ export class Gateway {
     this.transactions = backend.transactions;
     this.waits = backend.waits;
     this.router = new Router(backend.shards.count);
-    this.scripts = new ScriptLoader(backend, this.router);
+    this.scripts = new ScriptRunner(backend, this.router);
     this.pubsub = new PubSub(backend.channels);
     this.reports = new ShardReports(backend.shards);
   }

@@ -1,4 +1,4 @@
-/** What a gateway knows of scripts. */
+/** How a gateway runs scripts. */
 
 import { sha1 } from '../commands/scripting/scripts.js';
 import type { CommandSpec } from '../commands/spec.js';
@@ -19,16 +19,14 @@ const YES = Buffer.from(':1\r\n');
 const BEYOND_MAX = 250;
 
 /**
- * Runs scripts, and sees to it that EVALSHA finds at any shard what EVAL has run at one. Only the shards know which scripts they know: other
- * gateways announce scripts too, and flush them. So with each EVAL, the gateway asks the shard that runs it, by the same message. If need be, it
- * announces the script to all shards before the client gets the reply of EVAL.
+ * Runs scripts, and sees to it that EVALSHA finds at any shard what EVAL has run at one. Only the shards know which scripts they
+ * know: other gateways announce scripts too, and flush them. So with each EVAL, the gateway asks the shard that runs it, by the
+ * same message; before an EVAL of several shards, it asks one of them. If need be, it announces the script to all shards before
+ * the client gets the reply of EVAL.
  */
-export class ScriptLoader {
+export class ScriptRunner {
   /** The bodies, hashes or names of scripts that have used keys of other shards than the one that ran them. */
   readonly #beyond = new Set<Bytes>();
-
-  /** The arguments of EVALs whose scripts all shards know. They can run now. */
-  readonly #ready = new WeakSet<readonly Bytes[]>();
 
   constructor(
     private readonly backend: Backend,
@@ -37,7 +35,8 @@ export class ScriptLoader {
 
   /**
    * Runs the script at one shard.
-   * @param beyond  called if the script needs keys of other shards: it has written nothing, and has to run as a transaction
+   * @param beyond  called if the script needs, or may need, keys of several shards: it has written nothing, and has to run as a
+   * transaction
    */
   run(
     queued: QueuedCommand,
@@ -46,13 +45,14 @@ export class ScriptLoader {
     beyond: () => void,
     failed: (error: Error) => void,
   ): void {
-    const call = this.#onlyCallOf(queued, resp);
-    if (call === undefined) {
-      beyond();
-      return;
-    }
     const { command, args } = queued;
     const [script] = args;
+    const call = this.#onlyCallOf(queued, resp);
+    if (call === undefined) {
+      if (isEval(command)) this.#makeKnown(script, beyond);
+      else beyond();
+      return;
+    }
     const finish = (reply: Uint8Array): void => {
       if (!BEYOND.equals(reply.subarray(0, BEYOND.length))) {
         replied(reply);
@@ -77,32 +77,22 @@ export class ScriptLoader {
   }
 
   /**
-   * Announces the script of an EVAL that several shards will run, if need be. For an EVAL of one shard, `run` does it.
-   * @returns undefined if nothing has to be waited for, or no longer
+   * Announces the script of an EVAL that several shards will run, if need be.
+   * @param done  called even if it fails: EVAL has its own outcome, and the next EVAL announces the script again
    */
-  load(queued: QueuedCommand): Promise<void> | undefined {
-    const { command, args } = queued;
-    if (!isEval(command) || this.#ready.has(args)) return undefined;
-    if (this.#onlyCallOf(queued, 3) !== undefined) return undefined;
-    return new Promise((resolve, reject) => {
-      const ready = (): void => {
-        this.#ready.add(args);
-        resolve();
-      };
-      const [script] = args;
-      this.backend.shards.run(
-        // All shards know the same.
-        [question(0, script)],
-        ([answer]) => {
-          if (YES.equals(answer)) ready();
-          else this.#announce(script, ready);
-        },
-        reject,
-      );
-    });
+  #makeKnown(script: Bytes, done: () => void): void {
+    this.backend.shards.run(
+      // All shards know the same.
+      [question(0, script)],
+      ([answer]) => {
+        if (YES.equals(answer)) done();
+        else this.#announce(script, done);
+      },
+      done,
+    );
   }
 
-  /** @param done  called even if it fails: EVAL has its own outcome, and the next EVAL announces the script again */
+  /** @param done  as of `#makeKnown` */
   #announce(script: Bytes, done: () => void): void {
     const { shards } = this.backend;
     const calls = Array.from(

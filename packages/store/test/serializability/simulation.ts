@@ -16,7 +16,7 @@ import type { Queued, Watched } from '../../src/commands/internal.js';
 import type { CommandSpec } from '../../src/commands/spec.js';
 import type { JoinedCalls } from '../../src/gateway/joined-calls.js';
 import type { Router } from '../../src/gateway/router.js';
-import type { ScriptLoader } from '../../src/gateway/scripts.js';
+import type { ScriptRunner } from '../../src/gateway/scripts.js';
 import type { ShardCall } from '../../src/gateway/shards.js';
 import type { ErrorReply, NullArray, Reply } from '../../src/resp/reply.js';
 import type { Shard } from '../../src/shard/shard.js';
@@ -50,7 +50,7 @@ export interface Build {
   readonly ShardBackend: typeof ShardBackend;
   readonly JoinedCalls: typeof JoinedCalls;
   readonly Router: typeof Router;
-  readonly ScriptLoader: typeof ScriptLoader;
+  readonly ScriptRunner: typeof ScriptRunner;
   readonly COMMANDS_BY_NAME: ReadonlyMap<string, CommandSpec>;
   readonly readReply: (bytes: Uint8Array) => Reply;
   readonly slotOf: (key: string) => number;
@@ -101,7 +101,7 @@ class GatewayWire implements Wire {
 export class Gateway {
   readonly wire: GatewayWire;
   readonly backend: ShardBackend;
-  readonly #scripts: ScriptLoader;
+  readonly #scripts: ScriptRunner;
 
   constructor(
     private readonly build: Build,
@@ -118,7 +118,7 @@ export class Gateway {
       listener,
       () => world.nowMs,
     );
-    this.#scripts = new build.ScriptLoader(this.backend, new build.Router(SHARDS));
+    this.#scripts = new build.ScriptRunner(this.backend, new build.Router(SHARDS));
   }
 
   /** At one place of the order. @returns the replies, in the order of the commands */
