@@ -18,6 +18,7 @@ import { Exec } from './exec.js';
 import type { Gateway } from './gateway.js';
 import type { Line } from './line.js';
 import { PieceSize } from './piece-size.js';
+import { isEval } from './scripts.js';
 import { type QueuedCommand, Session } from './session.js';
 import type { ShardCall } from './shards.js';
 import { needCare } from './shortage.js';
@@ -443,11 +444,19 @@ export class Conversation {
 
   #queue(queued: QueuedCommand): void {
     const transaction = this.session.transaction!;
+    const hasScript = isEval(queued.command);
+    if (hasScript && !this.#startsAlone()) return;
     // It is carried out by EXEC.
     this.#request = undefined;
     transaction.add(queued);
-    if (transaction.bytes > TRANSACTION_BYTES_MAX) this.#reject('ERR the transaction is too large');
-    else this.#reply(QUEUED);
+    if (transaction.bytes > TRANSACTION_BYTES_MAX) {
+      this.#reject('ERR the transaction is too large');
+    } else if (hasScript) {
+      this.#isBusy = true;
+      this.gateway.scripts.makeKnown(queued.args[0], () => this.#goOn(QUEUED));
+    } else {
+      this.#reply(QUEUED);
+    }
   }
 
   #exec(): void {

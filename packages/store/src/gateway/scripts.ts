@@ -21,7 +21,7 @@ const BEYOND_MAX = 250;
 /**
  * Runs scripts, and sees to it that EVALSHA finds at any shard what EVAL has run at one. Only the shards know which scripts they
  * know: other gateways announce scripts too, and flush them. So with each EVAL, the gateway asks the shard that runs it, by the
- * same message; before an EVAL of several shards, it asks one of them. If need be, it announces the script to all shards before
+ * same message; before an EVAL of several shards, or in MULTI, it asks one of them. If need be, it announces the script to all shards before
  * the client gets the reply of EVAL.
  */
 export class ScriptRunner {
@@ -49,7 +49,7 @@ export class ScriptRunner {
     const [script] = args;
     const call = this.#onlyCallOf(queued, resp);
     if (call === undefined) {
-      if (isEval(command)) this.#makeKnown(script, beyond);
+      if (isEval(command)) this.makeKnown(script, beyond);
       else beyond();
       return;
     }
@@ -77,10 +77,10 @@ export class ScriptRunner {
   }
 
   /**
-   * Announces the script of an EVAL that several shards will run, if need be.
+   * Announces the script of an EVAL that several shards, or EXEC, will run, if need be.
    * @param done  called even if it fails: EVAL has its own outcome, and the next EVAL announces the script again
    */
-  #makeKnown(script: Bytes, done: () => void): void {
+  makeKnown(script: Bytes, done: () => void): void {
     this.backend.shards.run(
       // All shards know the same.
       [question(0, script)],
@@ -92,7 +92,7 @@ export class ScriptRunner {
     );
   }
 
-  /** @param done  as of `#makeKnown` */
+  /** @param done  as of `makeKnown` */
   #announce(script: Bytes, done: () => void): void {
     const { shards } = this.backend;
     const calls = Array.from(
@@ -126,7 +126,7 @@ export class ScriptRunner {
 const ANNOUNCE = { name: '.announce' };
 const IS_ANNOUNCED = { name: '.announced' };
 
-function isEval({ name }: CommandSpec): boolean {
+export function isEval({ name }: CommandSpec): boolean {
   return name === 'eval' || name === 'eval_ro';
 }
 

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { sha1 } from '../../src/commands/scripting/scripts.js';
-import type { Reply } from '../../src/resp/reply.js';
+import { QUEUED, type Reply } from '../../src/resp/reply.js';
 import { PlainClient, type Started, startGateway } from './started.js';
 
 const SCRIPT = 'return 12345';
@@ -73,6 +73,21 @@ test.for([
   expect(await repliesEverywhere()).toEqual(new Set([12345]));
   await ask(other, 'script', 'flush');
   await evaluate(client, SCRIPT, ...keys);
+  expect(await repliesEverywhere()).toEqual(new Set([12345]));
+});
+
+test('a script that is evaluated in MULTI is known to all shards, and keeps its place in a pipeline', async () => {
+  const pipeline = [
+    ['set', 'a', '1'],
+    ['multi'],
+    ['incr', 'a'],
+    ['eval', SCRIPT, '1', 'a'],
+    ['exec'],
+  ];
+  for (const words of [...pipeline, ['get', 'a']]) client.send(words);
+  const replies: Reply[] = [];
+  for (let i = 0; i <= pipeline.length; i++) replies.push(await client.read());
+  expect(replies.slice(2)).toEqual([QUEUED, QUEUED, [2, 12345], '2']);
   expect(await repliesEverywhere()).toEqual(new Set([12345]));
 });
 
