@@ -13,6 +13,11 @@ import { canOccur, DURABLE_TRANSITIONS } from '../../src/sim/tally.js';
 
 const SEEDS_MAX = 500;
 
+/** All seeds. The first ones have taken the rarest transitions, or suffered the rarest faults, so others are seldom needed. */
+function seedsFrom(...first: readonly number[]): Set<number> {
+  return new Set([...first, ...Array.from({ length: SEEDS_MAX }, (_, i) => i + 1)]);
+}
+
 /** Small runs: a new journal seldom has to wait for lost ones in large ones. */
 const SMALL_AND_DURABLE: Options = { durability: 'always', groups: 2, messages: 60 };
 
@@ -91,7 +96,8 @@ test('a few hundred seeds take every transition and suffer every fault', {
   const unseen = new Set<string>([...TRANSITIONS, ...FAULTS].filter((name) => canOccur(name)));
   // Interrupted steps and small rings take the rarest transitions.
   const rare: Options = { groups: 1, replicas: 3, ringBytes: 2048, memory: 'shared' };
-  for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
+  for (const seed of seedsFrom(18, 28, 45, 92)) {
+    if (unseen.size === 0) break;
     for (const options of [{}, rare]) {
       const { tally } = simulate(seed, options).world;
       for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
@@ -104,7 +110,8 @@ test('some seeds with durability suffer everything that happens to disks', {
   timeout: 300_000,
 }, () => {
   const unseen = new Set<string>([...DURABLE_TRANSITIONS, ...FAULTS_OF_DISKS]);
-  for (let seed = 1; unseen.size > 0 && seed <= SEEDS_MAX; seed++) {
+  for (const seed of seedsFrom(12, 13, 20, 27, 42)) {
+    if (unseen.size === 0) break;
     const { tally } = simulate(seed, SMALL_AND_DURABLE).world;
     for (const name of [...tally.transitions.keys(), ...tally.faults.keys()]) unseen.delete(name);
   }
