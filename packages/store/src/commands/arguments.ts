@@ -22,7 +22,7 @@ export function wrongArity(name: string): ErrorReply {
 
 /**
  * @param container  the command that has the subcommand, in upper case
- * @param subcommand  in lower case: whoever carries it out does not know how the client has written it
+ * @param subcommand  in lower case: neither shards nor handlers know how the client has written it
  */
 export function badSubcommand(container: string, subcommand: string): ErrorReply {
   return new ErrorReply(

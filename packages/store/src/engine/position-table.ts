@@ -53,7 +53,7 @@ export class PositionTable {
     const slots = this.#slots;
     let free = this.#find(key, hashOf(key));
     if (slots[free + 1] === 0) return;
-    // Whoever could be in the free slot moves there, and leaves a free one.
+    // Linear probing leaves no gaps: the next position that may lie in the free slot moves there, and frees its own slot.
     for (let slot = this.#after(free); slots[slot + 1] !== 0; slot = this.#after(slot)) {
       if (this.#distance(slots[slot], slot) < this.#distance(slots[slot], free)) continue;
       slots[free] = slots[slot];

@@ -58,8 +58,8 @@ const STORED = 0xffff_ffff;
 const LONG_BYTES = REPLY_BYTES_MAX / 2;
 
 /**
- * Replies that are too long together, with references to those that are long. So whoever has a short one gets it without the long
- * ones of others.
+ * Replies that are too long together: the long ones are stored at the shard, and replaced by references. So a request with a short
+ * reply does not wait for the long replies of other requests.
  * @param store  @returns the number of what it has stored
  */
 export function storeLongReplies(

@@ -40,6 +40,7 @@ import { Settling } from './settling.js';
 import { Truncation } from './truncation.js';
 
 const NEVER = Number.POSITIVE_INFINITY;
+
 export class Leader {
   private readonly parent: ParentInbox;
   private readonly clients: ClientInbox[] = [];
